@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.execute.show import MOVE, plan_picture
-from dovetail.formats.picture import OUTPUT
+from dovetail.formats.pictures.picture import OUTPUT
 from tests.libraries import require
 
 

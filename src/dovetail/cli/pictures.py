@@ -11,10 +11,10 @@ from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.core.structure import flatten
 from dovetail.edit.graph import Graph
 from dovetail.execute.runnable import Runnable
-from dovetail.formats.picture import Picture, joined, picture_of
+from dovetail.formats.pictures.picture import Picture, joined, picture_of
+from dovetail.formats.pictures.tensorflow import picture_of_proto
 from dovetail.formats.saved import load
 from dovetail.formats.summary.kinds import foreign_graphs
-from dovetail.formats.tensorflow_picture import picture_of_proto
 from dovetail.functions.function import Function
 
 

@@ -13,8 +13,8 @@ from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.cli.options import add_engine, add_shapes
 from dovetail.core.texts import printable, size_text, table
 from dovetail.edit.graph import Graph
-from dovetail.formats import show
-from dovetail.formats.picture import picture_of
+from dovetail.formats.pictures import show
+from dovetail.formats.pictures.picture import picture_of
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
 from dovetail.observe.flops import flops_of_graph

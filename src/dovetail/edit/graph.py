@@ -132,13 +132,13 @@ class Graph(GraphBase):
             ...     pathlib.Path(f"{folder}/g.html").read_text()[:15]
             '<!doctype html>'
         """
-        from dovetail.formats import picture, show  # not needed to run programs
+        from dovetail.formats.pictures import picture, show  # not needed to run programs
 
         show.check_format(path)
         show.write(picture.picture_of(self, data), path)
 
     def _repr_html_(self) -> str:
-        from dovetail.formats import picture, show
+        from dovetail.formats.pictures import picture, show
 
         return show.notebook_html(picture.picture_of(self))
 

@@ -83,12 +83,12 @@ class Runnable(ABC):
             ...     pathlib.Path(f"{folder}/plan.dot").read_text().count("numpy → torch")
             1
         """
-        from dovetail.formats import show  # not needed to run programs
+        from dovetail.formats.pictures import show  # not needed to run programs
 
         show.check_format(path)
         show.write(plan_picture(self.parts[-1], data), path)
 
     def _repr_html_(self) -> str:
-        from dovetail.formats import show
+        from dovetail.formats.pictures import show
 
         return show.notebook_html(plan_picture(self.parts[-1]))

@@ -12,14 +12,14 @@ from dovetail.graph.operation import GraphTensor, Operation
 
 if TYPE_CHECKING:
     from dovetail.execute.plan import Plan
-    from dovetail.formats.picture import Data, Picture
+    from dovetail.formats.pictures.picture import Data, Picture
 
 MOVE = "Move"  # the type of nodes that stand for transfers
 
 
 def plan_picture(plan: Plan, data: Data | None = None) -> Picture:
     """The picture of a plan."""
-    from dovetail.formats.picture import Painter
+    from dovetail.formats.pictures.picture import Painter
 
     return _Plan(plan, Painter(plan.graph.name, data)).picture()
 
@@ -55,7 +55,7 @@ class _Plan:
         return self.known[number]
 
     def _node(self, name: str, kind: str, title: str, subtitle: str, **more: Any) -> int:
-        from dovetail.formats.picture import Node
+        from dovetail.formats.pictures.picture import Node
 
         return self.painter.add_node(Node(name, kind, title, subtitle, **more))
 
@@ -85,7 +85,7 @@ class _Plan:
 
     def _results(self) -> None:
         """Add the results, and the variables that are assigned."""
-        from dovetail.formats.picture import OUTPUT
+        from dovetail.formats.pictures.picture import OUTPUT
 
         numbers, nodes = self.plan.schedule.returned, self.painter.picture.nodes
         count = len(numbers) - len(self.plan.assigned)

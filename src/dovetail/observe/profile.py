@@ -19,7 +19,7 @@ from dovetail.core.errors import describe, did_you_mean, op_error, place
 from dovetail.core.files import replacing
 from dovetail.core.texts import aligned, count_text, size_text, time_text
 from dovetail.execute.events import OPERATION, SPAN, Event, Recorder, Subject, Sum
-from dovetail.formats import chrome
+from dovetail.formats.pictures import chrome
 from dovetail.observe import watch
 from dovetail.observe.compiled_calls import CompiledCalls
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from dovetail.formats import chrome
+from dovetail.formats.pictures import chrome
 
 _LABEL = re.compile(r"(.*) = (.*)\((.*)\)", re.DOTALL)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dovetail.formats.picture import Node, Picture
+from dovetail.formats.pictures.picture import Node, Picture
 
 
 def model_explorer_of(picture: Picture) -> str:
@@ -18,7 +18,7 @@ def model_explorer_of(picture: Picture) -> str:
 
     Example:
         >>> import dovetail as dt
-        >>> from dovetail.formats.picture import picture_of
+        >>> from dovetail.formats.pictures.picture import picture_of
         >>> graph = dt.function(dt.ops.tanh, name="f").graph(dt.spec((3,)))
         >>> found = json.loads(model_explorer_of(picture_of(graph)))["graphs"][0]
         >>> [(node["label"], node["incomingEdges"]) for node in found["nodes"][:1]], found["id"]

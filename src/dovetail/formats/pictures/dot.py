@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dovetail.formats.picture import OUTPUT, Node, Picture
-from dovetail.formats.tree import Tree
+from dovetail.formats.pictures.picture import OUTPUT, Node, Picture
+from dovetail.formats.pictures.tree import Tree
 
 STYLES = {
     "Placeholder": 'shape=ellipse fillcolor="#e3f3e6"', OUTPUT: 'shape=ellipse fillcolor="#e3f3e6"',
@@ -25,7 +25,7 @@ def dot_of(picture: Picture) -> str:
 
     Example:
         >>> import dovetail as dt
-        >>> from dovetail.formats.picture import picture_of
+        >>> from dovetail.formats.pictures.picture import picture_of
         >>> print(dot_of(picture_of(dt.function(dt.ops.tanh, name="f").graph(dt.spec((3,))))))
         digraph "f" {
           node [shape=box style="rounded,filled" fillcolor="#e8effd" fontname="sans-serif" fontsize=11]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.formats.layout import GAP, OUTSIDE, layout, spread
+from dovetail.formats.pictures.layout import GAP, OUTSIDE, layout, spread
 
 
 def random_edges(count, seed=1):

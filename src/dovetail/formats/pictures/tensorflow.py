@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dovetail.formats.picture import LONGEST, OUTPUT, Node, Picture
+from dovetail.formats.pictures.picture import LONGEST, OUTPUT, Node, Picture
 from dovetail.formats.summary.graphs import dtype_name
 
 MOST = 50_000  # nodes of a picture: a function that would add more is left out

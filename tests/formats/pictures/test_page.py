@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from dovetail.formats.page import page_of
-from dovetail.formats.picture import Node, Picture
+from dovetail.formats.pictures.page import page_of
+from dovetail.formats.pictures.picture import Node, Picture
 from tests.browser import CHROMIUM, Browser
 from tests.formats.hostile import hostile_data, hostile_graph
-from tests.formats.test_pictures import graph as small_graph  # noqa: F401  # a fixture
+from tests.formats.pictures.test_pictures import graph as small_graph  # noqa: F401  # a fixture
 
 Image = pytest.importorskip("PIL.Image", reason="screenshots are read with Pillow")
 

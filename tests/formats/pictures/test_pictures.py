@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.formats.page import page_data
-from dovetail.formats.picture import OUTPUT, picture_of
-from dovetail.formats.show import FORMATS, notebook_html
-from dovetail.formats.tree import Tree
+from dovetail.formats.pictures.page import page_data
+from dovetail.formats.pictures.picture import OUTPUT, picture_of
+from dovetail.formats.pictures.show import FORMATS, notebook_html
+from dovetail.formats.pictures.tree import Tree
 from tests.formats.hostile import NAMES, hostile_data, hostile_graph
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dovetail.formats.picture import Node, Picture
+from dovetail.formats.pictures.picture import Node, Picture
 
 
 class Item(NamedTuple):

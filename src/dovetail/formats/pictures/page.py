@@ -15,9 +15,9 @@ from importlib.resources import files
 from typing import Any
 
 from dovetail.core.table import OPS
-from dovetail.formats.layout import OUTSIDE, Layout, layout
-from dovetail.formats.picture import OUTPUT, Node, Picture
-from dovetail.formats.tree import Item, Tree
+from dovetail.formats.pictures.layout import OUTSIDE, Layout, layout
+from dovetail.formats.pictures.picture import OUTPUT, Node, Picture
+from dovetail.formats.pictures.tree import Item, Tree
 
 SCRIPTS = ("model", "arrange", "colours", "draw", "panel", "main")  # in this order: later ones use earlier ones
 STARTS = frozenset(["Placeholder"])  # these stay in the first layer
@@ -28,7 +28,7 @@ def page_of(picture: Picture) -> str:
 
     Example:
         >>> import dovetail as dt
-        >>> from dovetail.formats.picture import picture_of
+        >>> from dovetail.formats.pictures.picture import picture_of
         >>> text = page_of(picture_of(dt.function(dt.ops.tanh).graph(dt.spec((3,)))))
         >>> text.startswith("<!doctype html>"), "https://" in text
         (True, False)
@@ -41,7 +41,7 @@ def page_of(picture: Picture) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return (files("dovetail.formats") / "viewer" / name).read_text(encoding="utf-8")
+    return (files("dovetail.formats.pictures") / "viewer" / name).read_text(encoding="utf-8")
 
 
 class _Numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.formats import chrome
+from dovetail.formats.pictures import chrome
 
 
 @pytest.mark.parametrize("micros", [0, 1, 1795788276888848, 1795788276888849])

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from dovetail.formats.layout import OUTSIDE, Layout
-from dovetail.formats.page import box_width, scope_layouts
-from dovetail.formats.picture import OUTPUT, Node, Picture
-from dovetail.formats.tree import Edge, Tree
+from dovetail.formats.pictures.layout import OUTSIDE, Layout
+from dovetail.formats.pictures.page import box_width, scope_layouts
+from dovetail.formats.pictures.picture import OUTPUT, Node, Picture
+from dovetail.formats.pictures.tree import Edge, Tree
 
 ROW, HEAD, INSET, LINE, LINES, EDGE = 44.0, 28.0, 16.0, 26.0, 40.0, 12.0
 MOST = 2000  # nodes of a drawing; a page shows more
@@ -40,7 +40,7 @@ def svg_of(picture: Picture) -> str:
 
     Example:
         >>> import dovetail as dt
-        >>> from dovetail.formats.picture import picture_of
+        >>> from dovetail.formats.pictures.picture import picture_of
         >>> text = svg_of(picture_of(dt.function(dt.ops.tanh).graph(dt.spec((3,)))))
         >>> text.startswith("<svg "), ">Tanh</text>" in text
         (True, True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
-from dovetail.formats.dot import dot_of
-from dovetail.formats.model_explorer import model_explorer_of
-from dovetail.formats.page import page_of
-from dovetail.formats.picture import Picture
-from dovetail.formats.svg import svg_of
+from dovetail.formats.pictures.dot import dot_of
+from dovetail.formats.pictures.model_explorer import model_explorer_of
+from dovetail.formats.pictures.page import page_of
+from dovetail.formats.pictures.picture import Picture
+from dovetail.formats.pictures.svg import svg_of
 
 FORMATS: Mapping[str, tuple[Callable[[Picture], str], str]] = {
     ".html": (page_of, "a page"),

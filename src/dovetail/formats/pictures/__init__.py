@@ -1,0 +1,1 @@
+"""Pictures: graphs as pages, drawings and files of viewers, and traces of profiles."""
