@@ -31,7 +31,9 @@ from dovetail.core.user_ops import unregister_op
 from tests.packages import install
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+INDEX = ROOT / "docs" / "README.md"
+GUIDES = sorted({*INDEX.parent.glob("*.md")} - {INDEX})
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *GUIDES]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n*(?:^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 NEEDED = {"embedded.md": "gcc", "federated.md": "openssl"}  # page → a program that it runs
 FILE = re.compile(r"# (\w+)\.py\n")
@@ -57,6 +59,13 @@ def undisturbed(monkeypatch, tmp_path):
             unregister_op(name)
         else:
             del OPS[name]
+
+
+def test_the_index_names_each_page_and_each_script_of_the_folder():
+    text = INDEX.read_text()
+    rows = re.findall(r"^\| \[[^]]+\]\((\w+\.md)\) \| .+ \|$", text, re.MULTILINE)
+    assert sorted(rows) == [page.name for page in GUIDES]
+    assert {path.name for path in INDEX.parent.glob("*.py")} <= {*re.findall(r"\w+\.py", text)}
 
 
 @pytest.mark.each("page")
