@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ dtypes = Library("tensorflow.python.framework.dtypes")
 
 FOLDER = Path(dovetail.formats.__file__).parent
 FILES = {name: FOLDER / name / "type_lists.txt" for name in ("onnx", "tensorflow")}
-FILES["forms"] = FOLDER / "onnx" / "forms.txt"
+FILES |= {name: FOLDER / "onnx" / f"{name}.txt" for name in ("forms", "versions")}
 THEIRS = {"float": "float32", "double": "float64"}  # ONNX's names of dtypes
 OPSETS = 13, 28
 HALVES = {"e", "E"}  # ONNX Runtime casts them by itself, or has kernels for them elsewhere
@@ -79,6 +80,43 @@ def form_lines() -> Iterator[str]:
             if added or old is None:
                 yield " ".join((name, str(schema.since_version), *added))
             old = schema
+
+
+OTHERWISE = {  # versions that change what the same node computes, or refuse some, as their texts say
+    ("Split", 18): "the number of parts must be said",
+    ("Resize", 13): "a way to give positions is gone",
+    ("GroupNormalization", 21): "scales are by channel",
+    ("BatchNormalization", 14): "training gives other results",
+    ("Attention", 24): "masks are added elsewhere",
+}
+
+
+def version_lines() -> Iterator[str]:
+    """Types and their versions behind opset 7; a `!` marks one in which a node of the version before may be another."""
+    found: dict[str, list[Any]] = {}
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda one: one.since_version):
+        if schema.domain == "" and schema.since_version <= OPSETS[1]:
+            found.setdefault(schema.name, []).append(schema)
+    for name, schemas in sorted(found.items()):
+        pairs = [(old, new) for old, new in pairwise([None, *schemas]) if new.since_version > 7]
+        said = (
+            f"{new.since_version}{'!' * ((name, new.since_version) in OTHERWISE or not takes(old, new))}"
+            for old, new in pairs
+        )
+        if pairs:
+            yield " ".join((name, *said))
+
+
+def takes(old: Any, new: Any) -> bool:
+    """Whether a schema takes each node of the one before, by its attributes, inputs, results and dtypes."""
+    if old is None or new.deprecated:
+        return old is None
+    attrs = [(one, new.attributes.get(name)) for name, one in old.attributes.items()]
+    needed = [one for name, one in new.attributes.items() if name not in old.attributes and one.required]
+    same = all(two is not None and one.type == two.type and _default(one) == _default(two) for one, two in attrs)
+    counts = new.min_input <= old.min_input and new.max_input >= old.max_input and new.max_output >= old.max_output
+    types = all({*one.types} <= {*two.types} for one, two in zip(old.inputs, new.inputs, strict=False))
+    return same and counts and types and not needed and new.min_output <= old.min_output
 
 
 def _default(attribute: Any) -> str:
@@ -147,7 +185,7 @@ def _tensorflow_line(definition: Any, found: list[Any]) -> str:
     return line(definition.name, 0, inputs, results, lists)
 
 
-LINES = {"onnx": onnx_lines, "forms": form_lines, "tensorflow": tensorflow_lines}
+LINES = {"onnx": onnx_lines, "forms": form_lines, "versions": version_lines, "tensorflow": tensorflow_lines}
 
 
 def text_of(name: str) -> str:

@@ -163,7 +163,7 @@ def inside(kind: str, number: int, is_own: bool) -> tuple[onnx.ModelProto, dict[
     else:
         nodes.append(N("Add", ["t", "row"], ["o"]))
         body = helper.make_graph(nodes, "body", [A, V("row", 1, (2, 64))], [T, OUT], own)
-        node, inputs = N("Scan", ["x", "rows"], ["y", ""], body=body, num_scan_inputs=1), [V("rows", 1, (3, 2, 64))]
+        node, inputs = N("Scan", ["x", "rows"], ["y", "all"], body=body, num_scan_inputs=1), [V("rows", 1, (3, 2, 64))]
     graph = helper.make_graph([node], "graph", [X64, *inputs], [V("y", 1, (2, 64))], outer)
     given = {"x": RNG.normal(size=(2, 64)).astype("float32")} | {one.name: GIVEN[one.name] for one in inputs}
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), given

@@ -94,6 +94,15 @@ class LoadedModel(OneSignature):
         return is_same and self.graph.version == self._version
 
     @property
+    def ends(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The inputs and the results by their names: tensors of the graph, or others: names in the file, and values."""
+        inputs = {key: self._placeholders.get(name, name) for key, name in zip(self.inputs, self._names, strict=True)}
+        tensors = self.graph.outputs
+        return inputs, {
+            key: _of_file(value, tensors) for key, value in zip(self.outputs, self._read.results, strict=True)
+        }
+
+    @property
     def signature(self) -> Signature:
         """The model as a signature over the same graph, as for a model of TensorFlow.
 
@@ -336,6 +345,15 @@ def _moved(value: Any, tensors: Sequence[Any], kept: list[Any]) -> Any:
         kept.append(tensors[value.place] if isinstance(value, Output) else value)
         return Output(len(kept) - 1, getattr(value, "make", None))
     return value
+
+
+def _of_file(value: Any, tensors: Sequence[Any]) -> Any:
+    """A result as its nodes gave it: a tensor of the graph, a list of them, or another value."""
+    if isinstance(value, list):
+        return [_of_file(one, tensors) for one in value]
+    if isinstance(value, Output):
+        return tensors[value.place]
+    return value.value if isinstance(value, Unread) else value
 
 
 def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], needed: set[Any]) -> Any:

@@ -15,7 +15,10 @@ from dovetail.core.errors import op_error, warn
 from dovetail.core.files import replacing
 from dovetail.core.scopes import scopes
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.onnx.keeping import Data, keep_nodes, kept
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.onnx.keeping import Keeping
+from dovetail.formats.onnx.patching import Input, Patch, Result, results_of
+from dovetail.formats.onnx.refreshing import Data, copied, refreshed
 from dovetail.formats.onnx.tensors import FIELDS, data_of, number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer
 from dovetail.formats.onnx.written_nodes import NeedsOpset
@@ -28,13 +31,12 @@ from dovetail.passes import base
 from dovetail.passes.constant_folding import fold_for_files
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
+from dovetail.passes.resolve import resolve_wholly
 from dovetail.passes.simplify import simplify
 from dovetail.saved_model.saving import endpoint_of
-from dovetail.saved_model.signatures import variables_of
 
 ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
 SMALL = 1024  # bytes of data that stays in the message
-PRODUCER = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
 NEW = ".new"  # behind a variable's name in the name of its new value
 STATE = "dovetail.state"  # the property with the inputs of variables, and the outputs of their new values
 
@@ -85,13 +87,15 @@ def save(
     if scopes().graphs:
         raise op_error(RuntimeError, "onnx.save", "a graph is being built; save when its function has returned.")
     if isinstance(obj, LoadedModel) and obj.is_unedited and opset in (None, obj.opset):
-        message, data = kept(obj._model, external)
+        message = copied(obj._model.proto)
         _add_metadata(message, obj.metadata if metadata is None else metadata)
-        _write(message, data, Path(path), external)
+        _write(message, refreshed(obj._model, message, external), Path(path), external)
+        return
+    if isinstance(obj, LoadedModel):
+        write(*obj.ends, Path(path), opset, external, metadata=metadata, source=obj)
         return
     one = endpoint_of(obj, "onnx.save")
-    source = obj if isinstance(obj, LoadedModel) else None
-    write(one.inputs, one.outputs, Path(path), opset, external, metadata=metadata, source=source)
+    write(one.inputs, one.outputs, Path(path), opset, external, metadata=metadata)
 
 
 def write(
@@ -107,7 +111,7 @@ def write(
     """Write a part of a graph as an ONNX model; for errors, see `save`.
 
     Args:
-        inputs, outputs: name → tensor of one graph.
+        inputs, outputs: name → tensor of one graph; of a loaded model, also what is no tensor.
         path: the file.
         opset, external: as for `save`.
         batch: the name of the unknown first dimensions of all inputs and outputs.
@@ -122,46 +126,93 @@ def write(
     if opset not in IR_VERSIONS:
         problem = f"the opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, not {opset!r}."
         raise op_error(ValueError, "onnx.save", problem)
+    tensors = [one for one in (*inputs.values(), *outputs.values()) if is_tensor(one)]
     while True:
         try:
-            graph, given, results, state = _pure(inputs, outputs, source, opset)
-            writer = Writer(opset)
-            symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
-            known = source._model.variables if source else {}
-            fed = {known[name]: name for name in source.defaults if name in known} if source else {}
-            fed = {one: fed[one] for one in variables_of(graph) if one in fed and one not in state}
-            message = writer.model(graph, given, results, {**state, **fed}, symbols)
+            if source is not None and all(one.op.graph is source.graph for one in tensors):
+                message, arrays, state = _patched(source, inputs, outputs, opset)
+            else:
+                message, arrays, state = _written(inputs, outputs, opset, batch)
             break
         except NeedsOpset as error:
             if is_fixed:
                 raise
             warn(UserWarning, "onnx.save", f"the opset of the file becomes {error.opset}: {error}")
             opset = error.opset
-    if source:
-        _describe(message, source._model.proto)
     _add_metadata(message, {key: text for key, text in metadata.items() if key != STATE})
     if state:
         message.metadata_props.add(key=STATE, value=json.dumps({name: name + NEW for name in state.values()}))
-    data = Data()
-    for name, array in writer.initializers.items():
-        proto = message.graph.initializer.add(name=name, dims=array.shape, data_type=number_of(array.dtype))
+    data = Data() if source is None else refreshed(source._model, message, external, arrays.keys())
+    known = {one.name: one for one in message.graph.initializer}
+    for name, array in arrays.items():
+        proto = known.get(name) or message.graph.initializer.add(name=name)
+        proto.dims[:], proto.data_type = array.shape, number_of(array.dtype)
         data.append((proto, array))
     _write(message, data, path, external)
 
 
-def _describe(message: Any, header: Any) -> None:
-    """Give a message the producer, the version and the descriptions of another one; nodes have them by name."""
-    for one, other, names in ((message, header, PRODUCER), (message.graph, header.graph, ["doc_string"])):
-        for name in names:
-            if other.HasField(name):
-                setattr(one, name, getattr(other, name))
-    told = {node.name: node.doc_string for node in header.graph.node if node.name and node.doc_string}
-    for node in message.graph.node:
-        if node.name in told:
-            node.doc_string = told[node.name]
+def _written(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any], opset: int, batch: str | None
+) -> tuple[Any, dict[str, np.ndarray], dict[Any, str]]:
+    """The message of a graph, the arrays of its initializers, and the names of the variables that it assigns."""
+    if not inputs and not outputs:
+        problem = "the model has neither inputs nor outputs, so there is nothing to save."
+        raise op_error(ValueError, "onnx.save", problem)
+    original = next(tensor.op.graph for tensor in (*outputs.values(), *inputs.values()))
+    copy = copy_graph(original)
+    copy.outputs = [copy.get_tensor(tensor.name) for tensor in outputs.values()]
+    places = {tensor: number for number, tensor in enumerate(original.inputs)}
+    given = {name: copy.inputs[places[tensor]] for name, tensor in inputs.items()}
+    names: set[str] = {*inputs}
+    named = [_free(name, names) for name in outputs]
+    state = _pure(copy, names)
+    results = [*named, *(name + NEW for name in state.values())]
+    writer = Writer(opset)
+    symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
+    message = writer.model(copy, given, dict(zip(results, copy.outputs, strict=True)), state, symbols)
+    return message, writer.initializers, state
+
+
+def _patched(
+    source: LoadedModel, inputs: Mapping[str, Any], outputs: Mapping[str, Any], opset: int
+) -> tuple[Any, dict[str, np.ndarray], dict[Any, str]]:
+    """The message of an edited model, and the others as for `_written`; initializers that stay are not among them."""
+    graph, model = source.graph, source._model
+    copy, keeping = copy_graph(graph), Keeping(model, source._read.reader.records, opset)
+    level = keeping.keep(graph, copy)
+    results = results_of(model, level, graph, outputs, keeping.specs)
+    copy.outputs = [one.source for one in results if is_tensor(one.source)]
+    if left := resolve_wholly(copy, grows=False):
+        waiting: Any = left[0].op
+        raise op_error(ValueError, "onnx.save", f"{waiting.refusal(copy)}.")
+    names: set[str] = {*inputs}
+    named = [_free(one.name, names) for one in results]
+    state = _pure(copy, names, {variable: name for name, variable in model.variables.items()})
+    tensors = iter(copy.outputs)
+    results = [
+        one._replace(name=name, source=next(tensors) if is_tensor(one.source) else one.source)
+        for name, one in zip(named, results, strict=True)
+    ]
+    results += [Result(name + NEW, next(tensors), None) for name in state.values()]
+    before = {tensor: name for name, tensor in source._placeholders.items()}
+    places = {tensor: number for number, tensor in enumerate(graph.inputs)}
+    given = [
+        Input(name, before.get(value, name), copy.inputs[places[value]])
+        if is_tensor(value)
+        else Input(name, value, None)
+        for name, value in inputs.items()
+    ]
+    patch = Patch(model, keeping, opset)
+    message, arrays = patch.patched(copy, given, results, state)
+    if keeping.converted and opset != source.opset:
+        told = ", ".join(dict.fromkeys(f"{node.type} {node.name!r}" for node in keeping.converted))
+        warn(UserWarning, "onnx.save", f"opset {opset} has other nodes in place of {told}; they are written anew.")
+    return message, arrays, state
 
 
 def _add_metadata(message: Any, metadata: Mapping[str, str]) -> None:
+    if {one.key: one.value for one in message.metadata_props} == metadata:
+        return
     del message.metadata_props[:]
     for key, text in metadata.items():
         message.metadata_props.add(key=key, value=text)
@@ -181,28 +232,22 @@ def _write(message: Any, data: Data, path: Path, external: bool) -> None:
         file.write(message.SerializeToString())
 
 
-def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any], source: LoadedModel | None, opset: int) -> Any:
-    """A copy of a graph without assignments, its inputs and outputs, and the names of the variables it assigned."""
-    if not inputs and not outputs:
-        raise op_error(
-            ValueError, "onnx.save", "the model has neither inputs nor outputs, so there is nothing to save."
-        )
-    original = next(tensor.op.graph for tensor in (*outputs.values(), *inputs.values()))
-    places = {tensor: number for number, tensor in enumerate(original.inputs)}
-    copy = copy_graph(original)
-    kept = {name: copy.get_tensor(tensor.name) for name, tensor in outputs.items()}
-    copy.outputs = [*kept.values()]
-    if source and original is source.graph:
-        keep_nodes(original, copy, source._read.reader.records, opset)
+def _pure(copy: Any, names: set[str], known: Mapping[Any, str] | None = None) -> dict[Any, str]:
+    """Take the assignments out of a copy of a graph, whose last outputs become the new values of its variables.
+
+    Args:
+        copy: is edited, and simplified.
+        names: that are taken.
+        known: the names of some variables.
+
+    Returns:
+        The variables that it assigned, and their names.
+    """
     values = thread(copy) if copy.dialect.records_effects else _assigned(copy)
-    names: set[str] = {*inputs}
-    named = [_free(name, names) for name in outputs]
-    state = {variable: _free(variable.op_name, names) for variable in values}
+    state = {variable: _free((known or {}).get(variable) or variable.op_name, names) for variable in values}
     copy.outputs = [*copy.outputs, *values.values()]
     base.run(copy, [fold_for_files, simplify, merge_common, prune], 2)
-    results = [*named, *(name + NEW for name in state.values())]
-    given = {name: copy.inputs[places[tensor]] for name, tensor in inputs.items()}
-    return copy, given, dict(zip(results, copy.outputs, strict=True)), state
+    return state
 
 
 def _assigned(graph: Any) -> dict[Any, Any]:

@@ -1,7 +1,8 @@
-"""The opset from which a node is possible.
+"""The opsets in which a node is possible, and in which it is the same.
 
-`forms.txt` lists types, attributes with their defaults, and numbers of inputs that came behind the lowest opset;
-`tests.formats.type_lists` makes it of the schemas.
+`forms.txt` lists types, attributes with their defaults, and numbers of inputs that came behind the lowest opset.
+`versions.txt` lists types and their versions; a `!` marks one in which a node of the version before may be another.
+`tests.formats.type_lists` makes both of the schemas.
 """
 
 from __future__ import annotations
@@ -45,3 +46,24 @@ def form(type: str, inputs: int, attrs: Mapping[str, Any], opset: int) -> tuple[
 def exists(type: str, opset: int) -> bool:
     """Whether an opset has a type."""
     return not form(type, 0, {}, opset)[1]
+
+
+@functools.cache
+def _versions() -> Mapping[str, list[tuple[int, bool]]]:
+    """Type → its versions, and whether each may change nodes."""
+    lines = map(str.split, Path(__file__).with_name("versions.txt").read_text().splitlines())
+    return {type: [(int(one.rstrip("!")), one.endswith("!")) for one in said] for type, *said in lines}
+
+
+def is_same(type: str, before: int, opset: int) -> bool:
+    """Whether a node of a type is the same in another opset; in an older one, only where no version is between.
+
+    Args:
+        type: of the default domain.
+        before: the opset that the node is from.
+        opset: the other one.
+    """
+    first, last = sorted((before, opset))
+    return not any(
+        first < version <= last and (changes or opset < before) for version, changes in _versions().get(type, ())
+    )

@@ -1,161 +1,324 @@
-"""Keeping: a model that nobody edited is written as its file was, with the values that its weights have now.
+"""Keeping: nodes of a model that nobody edited become one operation each in a copy of its graph, which is written.
 
-Of an edited model, nodes that are recorded are written as they were.
+Such an operation is written as the node was.  What it took by names, such as weights, it takes by these names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from dovetail.core.dtypes import as_dtype
 from dovetail.formats.constants import is_tensor
-from dovetail.formats.onnx.encoding import attribute
-from dovetail.formats.onnx.model import Model
-from dovetail.formats.onnx.nodes import Node, Weight, subgraphs
+from dovetail.formats.onnx.forms import is_same
+from dovetail.formats.onnx.layouts import rename
+from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Node, Weight, subgraphs, tensors_of
+from dovetail.formats.onnx.reading import versions_of
 from dovetail.formats.onnx.records import Record, Records
-from dovetail.formats.onnx.tensors import CARRIERS, Tensors
 from dovetail.formats.onnx.written_nodes import Place, Ref, writes
 from dovetail.formats.opaque import OpaqueOp, opaque_outputs
 from dovetail.formats.ways import unique
-from dovetail.graph.order import position, stands_before
-from dovetail.graph.pass_edits import rewire
+from dovetail.graph.effects import ASSIGN
+from dovetail.graph.order import position
+from dovetail.graph.pass_edits import discard, rewire
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
-Data = list[tuple[Any, np.ndarray]]  # messages of tensors, and the arrays whose data they are to have
+
+class Held(NamedTuple):
+    """A value of the file that is no result of a node: its name, and its message if a branch or a loop has it."""
+
+    name: str
+    tensor: Any = None
 
 
-def kept(model: Model, external: bool) -> tuple[Any, Data]:
-    """A copy of the message of a model, and its tensors whose data is new, or is not in the message.
-
-    Args:
-        model: the model.
-        external: whether the data of all initializers is to be written beside the new file.
-    """
-    message, tensors, data = type(model.proto)(), Tensors(model.file, model.folder), Data()
-    message.CopyFrom(model.proto)
-    for name, is_initializer, found in _tensors(message):
-        is_list = not hasattr(found, "dims")  # the floats of a Constant
-        array = np.array(found.floats, "float32") if is_list else tensors.array(found)
-        variable = model.variables.get(name) if name else None
-        now = array if variable is None or array.dtype.name in CARRIERS else np.asarray(variable.numpy())
-        is_changed = now is not array and now.tobytes() != array.tobytes()
-        if is_list:
-            found.CopyFrom(attribute("value", now) if is_changed else found)
-        elif is_changed or found.data_location == 1 or (external and is_initializer):
-            data.append((found, now))
-    return message, data
+BOOL = as_dtype("bool")
+Source = Any  # a tensor, a `Held`, a `Weight` that becomes a constant, or None
 
 
-def _tensors(message: Any) -> Iterator[tuple[str, bool, Any]]:
-    """The tensors in a message: names of weights, whether they are initializers of the model, and messages."""
-    yield from ((one.name, True, one) for one in message.graph.initializer)
-    yield from _inner(message.graph)
-    for function in message.functions:
-        yield from (("", place, found) for _, place, found in _inner(function))  # its constants are no variables
-
-
-def _inner(owner: Any) -> Iterator[tuple[str, bool, Any]]:
-    """The tensors of the nodes of a graph or a function."""
-    for node in owner.node:
-        name = node.output[0] if node.op_type == "Constant" and node.output else ""
-        for one in node.attribute:
-            yield from ((name, False, found) for found in ([one.t] if one.HasField("t") else one.tensors))
-            if name and one.floats:
-                yield name, False, one
-        for graph in subgraphs(node):
-            yield from ((one.name, False, one) for one in graph.initializer)
-            yield from _inner(graph)
-
-
-# -- nodes of an edited graph -----------------------------------------------------------------------------------------
+class Lost(Exception):
+    """A node cannot be kept, since a value that it takes is not there any more."""
 
 
 class KeptOp(OpaqueOp):
-    """The op of a node that is written as it was; `sources` has the weight, or None for a tensor, of each input."""
-
-    def __init__(self, node: Node, sources: list[Any]) -> None:
-        super().__init__("Kept", f"{node.type} {node.name!r} is kept for a file")
-        self.node, self.sources = node, sources
-
-
-def keep_nodes(graph: Any, copy: Any, records: Records, opset: int) -> None:
-    """Replace the operations of unedited nodes in a copy of their graph, which is to be written, by one for each.
+    """The op of a node that is written as it was.
 
     Args:
-        graph: the graph that was read, or one of a branch or a loop in it.
-        copy: is edited.
-        records: of the reading.
-        opset: of the new file.
+        record: of the node.
+        sources: of its inputs, and of the values around that its graphs take.
+        is_own: whether the graph that is written has the node's names; else it was inside a function or a loop.
     """
-    kept: dict[str, Any] = {}  # names of tensors → the results of kept nodes
-    outputs = {*graph.outputs}
 
-    def now(tensor: Any) -> Any:
-        return kept[tensor.name] if tensor.name in kept else copy.get_tensor(tensor.name)
+    def __init__(self, record: Record, sources: list[Source], is_own: bool) -> None:
+        super().__init__("Kept", f"{record.node.type} {record.node.name!r} is kept for a file")
+        self.record, self.sources, self.is_own = record, sources, is_own
 
-    for operation in graph.of_types(SUBGRAPH_CALLS):
-        for part, other in zip(operation.subgraphs(), copy.get_operation(operation.name).subgraphs(), strict=True):
-            keep_nodes(part, other, records, opset)
-    for number, record in enumerate(records.all.get(graph, ())):
-        swapped = record.swapped(outputs)
-        named = [one for one in record.results if one is not None]
-        if swapped is None or not record.is_in(opset) or not any(one in outputs or one.consumers() for one in named):
-            continue
-        sources = [_source(record, index, swapped) for index in range(len(record.inputs))]
-        tensors, results = [now(one) for one in sources if is_tensor(one)], [now(one) for one in named]
-        first = min((user for one in results for user in one.consumers()), key=position, default=None)
-        if first is not None and not all(stands_before(first)(one.op) for one in tensors):
-            continue
-        op, dtypes, shapes = (
-            KeptOp(record.node, sources),
-            [one.dtype for one in results],
-            [one.shape for one in results],
-        )
-        with copy.as_default() if first is None else copy.insert_before(first):
+    @property
+    def held(self) -> Iterator[str]:
+        """The names of the values of the whole model that it takes and no node makes."""
+        return (one.name for one in self.sources if isinstance(one, Held) and one.tensor is None)
+
+
+class Level:
+    """The copy of a graph, or of one of a branch or a loop in it.
+
+    Attributes:
+        body: the nodes that it was read from; None if they have no names of their own.
+        copy: the copy.
+        known: name in the file → the result of a kept node, or a token for one that is no tensor of the graph.
+        empty: name → the record of a node that gives a tensor on as it is, and the number of its operation.
+        replaced: tensors that are gone → the ones that all nodes take now.
+    """
+
+    def __init__(self, body: Body | None, copy: Any, assigned: set[str]) -> None:
+        self.body, self.copy, self._assigned = body, copy, assigned
+        self.known: dict[str, Any] = {}
+        self._moved: dict[str, Any] = {}  # names of tensors → the results of kept nodes
+        self.empty: dict[str, tuple[Record, int]] = {}
+        self.replaced: dict[Any, Any] = {}
+        self._given: dict[str, Any] = {}
+        self._first = next(iter(copy.operations), None)
+
+    def now(self, tensor: Any) -> Any:
+        """The counterpart of a tensor.
+
+        Raises:
+            Lost: it is gone, or None is given.
+        """
+        if tensor is None or tensor.op.is_removed:
+            raise Lost
+        name = tensor.name
+        return self._moved[name] if name in self._moved else self.copy.get_tensor(name)
+
+    def source(self, name: str, value: Any, swapped: Mapping[Any, Any], is_own: bool) -> Source:
+        """The source of an input of a node.
+
+        Args:
+            name, value: of the input, as in its record.
+            swapped: tensors → the ones that the node takes now.
+            is_own: whether the name is one of this graph.
+
+        Raises:
+            Lost: there is none.
+        """
+        if not name:
+            return None
+        new = [swapped.get(tensor, self.replaced.get(tensor, tensor)) for tensor in tensors_of(value)]
+        is_swapped = any(one is not old for one, old in zip(new, tensors_of(value), strict=True))
+        if is_own and name in self.empty and self._through(name, new[0]):
+            return self.known[name]
+        if is_swapped:
+            return self.now(new[0] if is_tensor(value) else None)
+        if is_own and name in self.known:
+            return self.known[name]
+        held = self.held(name) if is_own else None
+        if held is not None:
+            return held
+        weight = self.body.find(name) if is_own and self.body is not None else value
+        if isinstance(weight, Weight) and (not is_tensor(value) or value.op.type == "Const"):
+            return weight
+        if is_tensor(value):
+            return self.now(value)
+        raise Lost
+
+    def _through(self, name: str, tensor: Any) -> bool:
+        """Whether a node that gives a tensor on as it is gives this one now; the first one that is asked for counts."""
+        record, number = self.empty[name]
+        (old,) = tensors_of(record.results[name])
+        if name not in self.known:
+            sources = [self.source(one, value, {old: tensor}, True) for one, value in record.inputs]
+            self.add(KeptOp(record, sources, True), number)
+            self._given[name] = tensor
+        return self._given.get(name) is tensor
+
+    def held(self, name: str) -> Held | None:
+        """An initializer, or an input that is no tensor of the graph."""
+        body = self.body
+        while body is not None and name not in body.values:
+            body = body.outer
+        if body is None or body.graph is None or name in body.maker or name in self._assigned:
+            return None
+        value, is_root = body.values[name], body.outer is None
+        if isinstance(value, Weight):
+            tensors = (*body.graph.initializer, *(one.values for one in body.graph.sparse_initializer))
+            tensor = next((one for one in tensors if one.name == name), None)
+            is_here = is_root or body is self.body
+            return Held(name, None if is_root else tensor) if tensor is not None and is_here else None
+        return Held(name) if is_root and not is_tensor(value) else None
+
+    def add(self, op: KeptOp, number: int) -> None:
+        """Add an operation, whose results replace those of the operations of its node."""
+        record, copy = op.record, self.copy
+        made = {name: value for name, value in record.results.items() if is_tensor(value)}
+        own = {name for name, value in made.items() if value.op in record.states}
+        if not op.is_own and own != record.results.keys():
+            raise Lost
+        dtypes = [made[name].dtype if name in made else BOOL for name in record.results]
+        shapes = [made[name].shape if name in made else () for name in record.results]
+        tensors = [one for one in op.sources if is_tensor(one)]
+        last = max((tensor.op for tensor in tensors), key=position, default=None)
+        with self._behind(last):
             name = f"{record.node.name}/kept"
-            made = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, number)
-        for old, new in zip(results, made, strict=True):
-            rewire(copy, old, new)
-        kept |= dict(zip((one.name for one in named), made, strict=True))
+            found = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, number)
+        if op.is_own:
+            self.known |= dict(zip(record.results, found, strict=True))
+        for name, result in zip(record.results, found, strict=True):
+            if name in own and not made[name].op.is_removed:
+                rewire(copy, copy.get_tensor(made[name].name), result)
+                self._moved[made[name].name] = result
+
+    def _behind(self, last: Any) -> Any:
+        """A scope for operations behind one, or before all if it is None."""
+        if last is not None:
+            return self.copy.insert_after(last)
+        return self.copy.as_default() if self._first is None else self.copy.insert_before(self._first)
 
 
-def _source(record: Record, index: int, swapped: Mapping[Any, Any]) -> Any:
-    """An input of a node that is kept: a tensor, a weight that is a constant, or None."""
-    value = record.inputs[index]
-    if is_tensor(value):
-        is_weight = value.op in record.states and swapped.get(value, value) is value
-        return record.node.inputs[index] if is_weight else swapped.get(value, value)
-    return value
+class Keeping:
+    """What is kept of a model.
+
+    Args:
+        model: the model.
+        records: of its reading.
+        opset: of the new file.
+
+    Attributes:
+        lost: the nodes of the file that are not written as they were, and have operations.
+        converted: the nodes that are other ones in the new opset.
+        level: of the graph itself.
+        parts: copy of a graph → its level.
+        specs: name of a tensor of the graph itself → its spec, as it was read.
+    """
+
+    level: Level
+
+    def __init__(self, model: Any, records: Records, opset: int) -> None:
+        self._model, self._records, self._opset = model, records, opset
+        self.lost: list[Record] = []
+        self.converted: list[Node] = []
+        self.parts: dict[Any, Level] = {}
+        self.specs: dict[str, Any] = {}
+        self._assigned: set[str] = set()
+
+    def keep(self, graph: Any, copy: Any, is_inner: bool = False) -> Level:
+        """Replace the operations of unedited nodes in a copy of their graph by one for each node.
+
+        Args:
+            graph: the graph that was read, or one of a branch or a loop in it.
+            copy: is edited.
+            is_inner: whether it is one of a branch or a loop.
+        """
+        if not is_inner:
+            variables = {op.attrs["variable"] for part in graph.everywhere() for op in part.of_types(ASSIGN)}
+            self._assigned = {name for name, one in self._model.variables.items() if one in variables}
+        level = self.parts[copy] = Level(self._records.bodies.get(graph), copy, self._assigned)
+        if not is_inner:
+            self.level = level
+        outputs, done = {*graph.outputs}, dict[Record, None]()
+        level.replaced = self._replaced(graph, outputs)
+        for number, record in enumerate(self._records.all.get(graph, ())):
+            if (record.around not in done and self._is_added(record, level, outputs, number)) or record.around in done:
+                done[record] = None
+        gone = {operation for record in done for operation in record.states}
+        self.lost += [one for one in self._records.all.get(graph, ()) if one not in done and one.states]
+        for operation in graph.of_types(SUBGRAPH_CALLS):
+            if operation not in gone:
+                pairs = zip(operation.subgraphs(), copy.get_operation(operation.name).subgraphs(), strict=True)
+                for part, other in pairs:
+                    self.keep(part, other, True)
+        copies = (
+            copy.get_operation(one.name) for one in sorted(gone, key=position, reverse=True) if not one.is_removed
+        )
+        results = {*copy.outputs}
+        for one in copies:
+            if not any(tensor.is_used or tensor in results for tensor in one.outputs):
+                discard(copy, [one])
+        return level
+
+    def _replaced(self, graph: Any, outputs: set[Any]) -> dict[Any, Any]:
+        """Tensors that are gone → the ones that all nodes take now."""
+        found: dict[Any, Any] = {}
+        for record in self._records.all.get(graph, ()):
+            for old, new in (record.swapped(outputs) or {}).items():
+                if old.op.is_removed:
+                    found[old] = new if found.get(old, new) is new else old
+        return found
+
+    def _is_added(self, record: Record, level: Level, outputs: set[Any], number: int) -> bool:
+        """Whether a node is kept; its operation is added."""
+        is_own = record.node.body is level.body
+        swapped = record.swapped(outputs)
+        if is_own and level is self.level:
+            self.specs |= record.specs
+        if not self.is_unchanged(record.node.proto, record.node.body.versions):
+            self.converted.append(record.node)
+            return False
+        if swapped is None:
+            return False
+        if not is_own and (not record.states or any(one.ref_attr_name for one in record.node.proto.attribute)):
+            return False
+        if is_own and record.is_empty:
+            level.empty |= dict.fromkeys(record.results, (record, number))
+            return True
+        try:
+            sources = [level.source(name, value, swapped, is_own) for name, value in record.inputs]
+            level.add(KeptOp(record, sources, is_own), number)
+        except Lost:
+            return False
+        return True
+
+    def is_unchanged(self, proto: Any, versions: Mapping[str, int]) -> bool:
+        """Whether a node, with those in its graphs and in the function that it calls, is the same in the new opset."""
+        before = versions.get("", 1)
+        if before == self._opset:
+            return True
+        function = self._model.functions.get((proto.domain, proto.op_type, proto.overload))
+        if function is not None:
+            return all(self.is_unchanged(one, versions_of(function)) for one in function.node)
+        if proto.domain in DEFAULT_DOMAINS and not is_same(proto.op_type, before, self._opset):
+            return False
+        return all(self.is_unchanged(one, versions) for graph in subgraphs(proto) for one in graph.node)
 
 
 @writes("Kept")
 def _kept(place: Place, tensors: Sequence[Ref], *_: Any) -> list[Ref]:
     op: Any = place.operation.op
-    node, refs, writer = op.node, iter(tensors), place.nodes.writer
-    message = type(node.proto)()
-    message.CopyFrom(node.proto)
-    given = [
-        None
-        if one is None
-        else writer.constant(one.array, one.name or node.name)
-        if isinstance(one, Weight)
-        else next(refs)
-        for one in op.sources
-    ]
-    message.input[:] = [
-        "" if ref is None else _named(place, name, ref) for name, ref in zip(node.proto.input, given, strict=True)
-    ]
-    message.name = unique(node.name, writer.names)
-    message.output[:] = [name and unique(name, writer.values) for name in message.output]
-    writer.domains[message.domain] = node.version
-    place.nodes.messages.append(message)
-    named = filter(None, message.output)
+    record, refs, nodes = op.record, iter(tensors), place.nodes
+    proto, writer = record.node.proto, nodes.writer
+    message = type(proto)()
+    message.CopyFrom(proto)
+    names = [name for name, _ in record.inputs]
+    texts = [_text(place, name, source, refs) for name, source in zip(names, op.sources, strict=True)]
+    for name, text in zip(names, texts, strict=True):
+        if text != name and op.is_own:
+            writer.wished(text, name, record.node.body)
+    message.input[:] = texts[: len(proto.input)]
+    inner = list(zip(names, texts, strict=True))[len(proto.input) :]
+    renamed = {name: text for name, text in inner if text != name}
+    for graph in subgraphs(message) if renamed else ():
+        rename(graph, renamed)
+    if not op.is_own:
+        message.name = unique(record.node.name, writer.names)
+        message.output[:] = [name and unique(name, writer.values) for name in message.output]
+    nodes.messages.append(message)
+    nodes.kept.append(message)
+    named = [name for name, old in zip(message.output, proto.output, strict=True) if old in record.results]
     return [Ref(name, tensor.dtype) for name, tensor in zip(named, place.operation.outputs, strict=True)]
 
 
-def _named(place: Place, name: str, ref: Ref) -> str:
-    """The name of an input; a weight that is inside a branch in the file stays there, as ONNX Runtime wants it."""
-    op: Any = place.operation.op
-    return place.nodes.named(ref) if isinstance(op.node.body.values.get(name), Weight) else ref.text
+def _text(place: Place, name: str, source: Source, refs: Iterator[Ref]) -> str:
+    """The name of a value that a kept node takes."""
+    if source is None:
+        return ""
+    if isinstance(source, Held):
+        if source.tensor is not None:
+            place.nodes.held[source.name] = source.tensor
+        return source.name
+    if isinstance(source, Weight):
+        op: Any = place.operation.op
+        ref = place.nodes.writer.constant(source.array, source.name or op.record.node.name)
+        is_inside = isinstance(op.record.node.body.values.get(name), Weight)  # ONNX Runtime wants some weights there
+        return place.nodes.named(ref) if is_inside else ref.text
+    return next(refs).text
+
+
+__all__ = ["Held", "Keeping", "KeptOp", "Level"]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.onnx.encoding import attribute
+from dovetail.formats.onnx.nodes import subgraphs
 from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import ONNX
 
@@ -81,16 +82,15 @@ class Layouts:
             node.input[:] = [self._same.get(text, text) for text in node.input]
             nodes += self._arranged(node)
         for node in nodes:
-            for one in node.attribute:
-                if one.HasField("g"):
-                    rename(one.g, self._same)
+            for inner in subgraphs(node):
+                rename(inner, self._same)
         kept = []
         used = Counter(self._outputs)
         for node in reversed(nodes):
             if any(text and used[text] for text in node.output):
                 kept.append(node)
                 used.update(node.input)
-                used.update(text for one in node.attribute if one.HasField("g") for text in _texts(one.g))
+                used.update(text for inner in subgraphs(node) for text in _texts(inner))
         for name in [name for name in self._arrays if not used[name]]:
             del self._arrays[name]
         del self._graph.node[:]
@@ -202,9 +202,8 @@ def _texts(graph: Any) -> Iterator[str]:
     """The names that nodes of a graph, and of the graphs inside, take."""
     for node in graph.node:
         yield from node.input
-        for one in node.attribute:
-            if one.HasField("g"):
-                yield from _texts(one.g)
+        for inner in subgraphs(node):
+            yield from _texts(inner)
     yield from (one.name for one in graph.output)
 
 
@@ -212,7 +211,9 @@ def rename(graph: Any, names: Mapping[str, str]) -> None:
     """Rename values of a graph, and of the graphs inside."""
     for node in graph.node:
         for texts in (node.input, node.output):
-            texts[:] = [names.get(text, text) for text in texts]
-        for one in node.attribute:
-            if one.HasField("g"):
-                rename(one.g, names)
+            if any(text in names for text in texts):
+                texts[:] = [names.get(text, text) for text in texts]
+        for inner in subgraphs(node):
+            rename(inner, names)
+            for one in (*inner.input, *inner.output):
+                one.name = names.get(one.name, one.name)

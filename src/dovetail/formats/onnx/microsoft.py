@@ -12,10 +12,9 @@ from dovetail import ops
 from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm_cell
 from dovetail.formats.onnx.bodies.windows import WINDOW, averaged, convolved
-from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.nodes import DOMAIN, Node
 from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.records import DOMAIN
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +34,19 @@ from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
 from dovetail.formats.onnx import transformers as transformers
 from dovetail.formats.onnx import trees as trees
-from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Parts, Pending, Weight, subgraphs
+from dovetail.formats.onnx.nodes import (
+    EMPTY,
+    Body,
+    Foreign,
+    Later,
+    Narrow,
+    Parts,
+    Pending,
+    Weight,
+    parts_of,
+    subgraphs,
+    weights_in,
+)
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
@@ -170,6 +183,12 @@ class Model:
         declared = {one.name: type_of(one.type) for one in self.proto.graph.value_info} | self.outputs
         return {name: one.spec for name, one in declared.items() if one.spec is not None}
 
+    @cached_property
+    def repeated(self) -> set[str]:
+        """The names that weights of several graphs have."""
+        names = Counter(name for _, graph in parts_of(self.proto.graph) for name in weights_in(graph))
+        return {name for name, count in names.items() if count > 1}
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Count what the file asks for in the block.
@@ -227,7 +246,9 @@ class Model:
         return Read(graph, list(placed.values()), results, reader.opaque, needed, reader)
 
     def _reader(self, weights: Tensors, guess: Any = None) -> Reader:
-        return Reader(self.file, weights, self.functions, self.variables, self.generators, self._types, guess)
+        return Reader(
+            self.file, weights, self.functions, self.variables, self.generators, self._types, self.repeated, guess
+        )
 
     def _values(self, reader: Reader, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[Any, list[Any]]:
         """The placeholders of the inputs with their names, and the values of the outputs."""
@@ -245,7 +266,8 @@ class Model:
                 placed[tensor] = name
                 given[name] = Narrow(tensor, type.number) if type.number in CARRIERS else tensor
         given |= {name: of_host(values[name]) for name in self.defaults if name in values}
-        body = Body("the graph", message.node, self.versions, given)
+        body = Body("the graph", message.node, self.versions, given, graph=message)
+        reader.records.bodies[graph] = body
         return placed, reader.read(body, list(self.outputs))
 
     def _guessed(self, weights: Tensors, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dovetail.formats.onnx.reading import Reader
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+DOMAIN = "com.microsoft"  # of the operators of ONNX Runtime
 NO_TRAINING = {"BatchNormalization": (3, 4)}  # types → the numbers of inputs that training does not change
 SCALES = ("Mul", "Div", "Pow")  # types that take single numbers as they are, such as the scale of attention
 
@@ -123,6 +124,8 @@ class Body:
         outer: the nodes around a subgraph, whose values it sees.
         attrs: the attributes of the call of a function.
         title: the name of its one node in the graph, if it has another one there.
+        graph: the message `GraphProto` that they are all nodes of; None for those of a function, or a single one.
+        prefix: the path of this graph in the model.
     """
 
     def __init__(
@@ -134,8 +137,10 @@ class Body:
         outer: Body | None = None,
         attrs: Mapping[str, Any] | None = None,
         title: str = "",
+        graph: Any = None,
+        prefix: str = "",
     ) -> None:
-        self.title = title
+        self.title, self.graph, self.prefix = title, graph, prefix
         self.place, self.versions, self.values, self.outer, self.attrs = place, versions, values, outer, attrs or {}
         self.nodes = list(nodes)
         self.maker = {name: node for node in self.nodes for name in node.output if name}
@@ -255,20 +260,52 @@ class Node:
         return self.tensor(index) if found is None else plain(found.reshape(-1))
 
 
+def tensors_of(value: Any) -> Iterator[Any]:
+    """The tensors of the graph in a value that is known: itself, or those of a list."""
+    value = value.tensor if isinstance(value, (Narrow, Later)) else value
+    if is_tensor(value):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from tensors_of(one)
+
+
 def subgraphs(node: Any) -> Iterator[Any]:
     """The graphs of a node, which its attributes have."""
+    return (graph for _, graph in named_parts(node))
+
+
+def named_parts(node: Any) -> Iterator[tuple[str, Any]]:
+    """The paths and the graphs of a node; the path has the names of the node and of the attribute."""
+    title = node.name or next(filter(None, node.output), node.op_type)
     for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
+        graphs = [attribute.g] if attribute.HasField("g") else attribute.graphs
+        yield from ((f"{title}/{attribute.name}/", graph) for graph in graphs)
+
+
+def parts_of(graph: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The graph, and those inside, with their paths."""
+    yield prefix, graph
+    for node in graph.node:
+        for path, inner in named_parts(node):
+            yield from parts_of(inner, f"{prefix}{path}")
+
+
+def weights_in(graph: Any) -> Iterator[str]:
+    """The names of the weights of a graph alone."""
+    yield from (one.name for one in graph.initializer)
+    yield from (one.values.name for one in graph.sparse_initializer)
+    yield from (name for node in graph.node if node.op_type == "Constant" for name in node.output)
 
 
 def needs(node: Any) -> list[str]:
     """The names of the values that a node takes, and that its subgraphs take from around it."""
-    found = dict.fromkeys(filter(None, node.input))
-    for graph in subgraphs(node):
-        found |= dict.fromkeys(_free(graph))
-    return list(found)
+    return list(dict.fromkeys([*filter(None, node.input), *taken_inside(node)]))
+
+
+def taken_inside(node: Any) -> list[str]:
+    """The names of the values that the subgraphs of a node take from around it."""
+    return list(dict.fromkeys(name for graph in subgraphs(node) for name in _free(graph)))
 
 
 def _free(graph: Any) -> Iterator[str]:

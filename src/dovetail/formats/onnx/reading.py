@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dovetail.core import arguments
@@ -31,6 +31,7 @@ from dovetail.formats.onnx.nodes import (
     Part,
     Pending,
     Weight,
+    named_parts,
     needs,
     subgraphs,
 )
@@ -89,6 +90,7 @@ class Reader(Building):
         variables: name of a weight → the variable that was made of it; the reader adds those it makes.
         generators: name of a node → the generator of its random numbers; the reader adds those it makes.
         types: name of a value → the type that the file declares.
+        repeated: the names that weights of several graphs have.
         guess: gives what would be read of some sizes of the inputs, as `seen`.
 
     Attributes:
@@ -107,11 +109,12 @@ class Reader(Building):
         variables: dict[str, Variable],
         generators: dict[str, Generator],
         types: Mapping[str, Any],
+        repeated: Collection[str],
         guess: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self.file, self.tensors, self.functions, self.types = file, tensors, functions, types
         self.variables, self.generators, self._guess = variables, generators, guess
-        self.records = Records()
+        self.repeated, self.records = repeated, Records()
         self._begin()
 
     def _begin(self) -> None:
@@ -174,9 +177,13 @@ class Reader(Building):
         """
         if not hasattr(graph, "initializer"):
             raise Unreadable("it has a number or a text in place of a graph")
-        given = self.weights(graph) | dict(zip((value.name for value in graph.input), values, strict=False))
+        path = next((path for path, one in named_parts(node.proto) if one == graph), "")
+        prefix = f"{node.body.prefix}{path}"
+        given = self.weights(graph, prefix) | dict(zip((value.name for value in graph.input), values, strict=False))
         place = f"the graph {graph.name!r} of {node.name!r}"
-        body = Body(place, graph.node, node.body.versions, given, node.body, node.body.attrs)
+        body = Body(
+            place, graph.node, node.body.versions, given, node.body, node.body.attrs, graph=graph, prefix=prefix
+        )
         return self.read(body, [value.name for value in graph.output])
 
     @property
@@ -388,9 +395,17 @@ class Reader(Building):
 
     # weights
 
-    def weights(self, graph: Any) -> dict[str, Any]:
-        """The initializers of a graph by name."""
-        return {proto.name: Weight(proto.name, self.tensors.array(proto)) for proto in graph.initializer}
+    def weights(self, graph: Any, prefix: str = "") -> dict[str, Any]:
+        """The initializers of a graph by name; `prefix` is the path of the graph."""
+        arrays = {proto.name: self.tensors.array(proto) for proto in graph.initializer}
+        arrays |= {proto.values.name: self.tensors.dense(proto) for proto in graph.sparse_initializer}
+        return {name: Weight(self.title(name, prefix), array) for name, array in arrays.items()}
+
+    def title(self, name: str, prefix: str) -> str:
+        """The name of a weight in the whole model; a function, whose nodes are in many places, has no weights."""
+        if self.is_in_function:
+            return ""
+        return f"{prefix}{name}" if name in self.repeated else name
 
     def weight(self, weight: Weight, is_trainable: bool = True) -> Any:
         """A weight as a tensor: floats of the file with axes are variables, others are constants."""

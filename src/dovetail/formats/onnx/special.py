@@ -31,7 +31,7 @@ MOVES += " Pad ai.onnx.ml.ArrayFeatureExtractor"
 @special("Constant")
 def _constant(node: Node) -> Any:
     name, value = next(iter(node.attrs.items()), ("", np.zeros(0)))
-    title = "" if node.reader.is_in_function else node.proto.output[0]  # functions may give one name to several
+    title = node.reader.title(node.proto.output[0], node.body.prefix)
     if name == "value":
         return Weight(title, value)
     if name in VALUES:
@@ -39,23 +39,8 @@ def _constant(node: Node) -> Any:
     if name in STRINGS:
         return Weight(node.proto.output[0], np.asarray(value, object))
     if name == "sparse_value":
-        return Weight(node.proto.output[0], _dense(node, value))
+        return Weight(title, node.reader.tensors.dense(value))
     raise Unreadable(f"it has the attribute {name!r}")
-
-
-def _dense(node: Node, proto: Any) -> np.ndarray:
-    """The array of a message `SparseTensorProto`."""
-    values, indices = node.reader.tensors.array(proto.values), node.reader.tensors.array(proto.indices)
-    shape = tuple(proto.dims)
-    if min(shape, default=0) < 0:
-        raise Unreadable(f"a sparse tensor has the shape {shape}")
-    within(*shape)
-    dense = np.zeros(shape, values.dtype)
-    if indices.ndim == 1:
-        dense.reshape(-1)[indices] = values
-    else:
-        dense[tuple(indices.T)] = values
-    return dense
 
 
 @special("ConstantOfShape")

@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import FormatError, did_you_mean
+from dovetail.formats.constants import within
 from dovetail.formats.wire.tensors import little_endian
 
 OPEN_ENDS = (2**31 - 1, 2**63 - 1)  # ends of slices that ONNX Runtime takes for none, also where it goes backwards
@@ -137,6 +138,29 @@ class Tensors:
             found = "values of another number" if values is None else f"{len(values)} values"
             raise FormatError(self._file, place, found, f"{count} of {dtype.name}")
         return values.reshape(shape)
+
+    def dense(self, proto: Any) -> np.ndarray:
+        """The array of a message `SparseTensorProto`.
+
+        Raises:
+            FormatError: as `array`, or a place is outside the shape.
+        """
+        values, places, shape = self.array(proto.values), self.array(proto.indices), tuple(proto.dims)
+        found = f"the shape {shape[:RANKS]}, and places of the shape {places.shape}"
+        is_flat = places.shape == values.shape
+        if (
+            min(shape, default=0) >= 0
+            and len(shape) <= RANKS
+            and (is_flat or places.shape == (len(values), len(shape)))
+        ):
+            within(*shape)
+            index = (places,) if is_flat else tuple(places.T)
+            dense = np.zeros(shape, values.dtype)
+            limits = (dense.size,) if is_flat else shape
+            if all(((one >= 0) & (one < size)).all() for one, size in zip(index, limits, strict=True)):
+                (dense.reshape(-1) if is_flat else dense)[index] = values
+                return dense
+        raise FormatError(self._file, f"the sparse tensor {proto.values.name!r}", found, "places within the shape")
 
     def _external(self, proto: Any, place: str) -> np.ndarray:
         """The bytes of a tensor in a file beside the model."""

@@ -44,7 +44,6 @@ class Writer:
         values: the names of values that are taken.
         names: the names of nodes that are taken.
         initializers: name → array.
-        domains: domain → its version, of nodes that are kept.
     """
 
     def __init__(self, opset: int = USUAL) -> None:
@@ -52,7 +51,6 @@ class Writer:
         self.values: set[str] = set()
         self.names: set[str] = set()
         self.initializers: dict[str, np.ndarray] = {}
-        self.domains: dict[str, int] = {}
         self._constants: dict[Any, str] = {}
         self._variables: dict[Any, Ref] = {}
         self._state: Mapping[Any, str] = {}
@@ -104,13 +102,21 @@ class Writer:
                 raise op_error(ValueError, tensor.op.type, problem, where=tensor.op.where)
             message.graph.output.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
         message.graph.node.extend(nodes.messages)
-        for domain in self.domains.keys() - {"", "ai.onnx"}:
-            message.opset_import.add(domain=domain, version=self.domains[domain])
-        self._arrange(message.graph, {*renamed})
+        self.arrange(message.graph, {*renamed})
         rename(message.graph, renamed)
         return message
 
-    def _arrange(self, graph: Any, outputs: set[str]) -> None:
+    def wished(self, text: str, name: str, body: Any) -> None:
+        """Note that a kept node takes a value, whose name is `text`, in place of one that has this name in the file.
+
+        Args:
+            body: the nodes of the file to which the name belongs.
+        """
+
+    def end_graph(self, message: Any, nodes: Nodes) -> None:
+        """Do what is left to do for the graph of a branch or a loop, whose nodes are written."""
+
+    def arrange(self, graph: Any, outputs: set[str]) -> None:
         """Move the Transposes of a graph; the initializers of variables that are inputs stay as they are."""
         fixed = {name: self.initializers.pop(name) for name in self._state.values()}
         Layouts(graph, self.initializers, outputs, self.values, self.names).arrange()
@@ -118,14 +124,21 @@ class Writer:
 
     def constant(self, array: np.ndarray, name: str) -> Ref:
         """The value of a constant; equal ones become one initializer."""
-        is_small = array.nbytes <= SMALL or array.dtype.hasobject
-        key = array.dtype, array.shape, array.tobytes() if is_small else sha256(bytes_of(array).data).digest()
+        key = self.key(array)
         found = self._constants.get(key)
         if found is None:
             found = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
             self.initializers[found] = array
             self._constants[key] = found
         return Ref(found, dtype_of(number_of(array.dtype)) or as_dtype(array.dtype))
+
+    @staticmethod
+    def key(array: np.ndarray) -> Any:
+        """What equal arrays share."""
+        if array.dtype.hasobject:
+            return array.shape, tuple(map(str, array.reshape(-1)))
+        is_small = array.nbytes <= SMALL
+        return array.dtype, array.shape, array.tobytes() if is_small else sha256(bytes_of(array).data).digest()
 
     def variable(self, variable: Any) -> Ref:
         """The value of a variable."""

@@ -67,12 +67,18 @@ class Nodes:
     Attributes:
         messages: the messages `NodeProto`.
         own: names of initializers of the model → those of a branch or a loop that have the same values.
+        kept: the messages among them that are as in the file.
+        held: name → the message of an initializer of a branch or a loop in the file.
+        parts: the graphs whose operations they are.
     """
 
     def __init__(self, writer: Writer, is_inner: bool = False) -> None:
         self.writer, self.is_inner = writer, is_inner
         self.messages: list[Any] = []
         self.own: dict[str, str] = {}
+        self.kept: list[Any] = []
+        self.held: dict[str, Any] = {}
+        self.parts: list[Any] = []
 
     def add(self, type: str, name: str, inputs: Sequence[Given], dtypes: Iterable[Any], attrs: Any) -> list[Ref]:
         """Add a node, and return its results.
@@ -143,6 +149,7 @@ class Nodes:
         self, graph: Any, given: Mapping[GraphTensor, Ref], wanted: Sequence[GraphTensor], scope: str = ""
     ) -> list[Ref]:
         """Add the operations that some tensors of a graph need, and return their values."""
+        self.parts.append(graph)
         known = self.graph(needed_for(graph, wanted, given), given, scope)
         return [known[tensor] for tensor in wanted]
 
@@ -231,6 +238,8 @@ class Place:
             message.output.append(value_info(ref.text, ref.dtype, shape))
         message.node.extend(inner.messages)
         message.initializer.extend(tensor_proto(writer.initializers[key], name) for key, name in inner.own.items())
+        message.initializer.extend(inner.held.values())
+        writer.end_graph(message, inner)
         return message
 
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
