@@ -16,8 +16,9 @@ from dovetail.core.files import replacing
 from dovetail.core.scopes import scopes
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.constants import is_tensor
+from dovetail.formats.onnx.ends import Input, Result, results_of
 from dovetail.formats.onnx.keeping import Keeping
-from dovetail.formats.onnx.patching import Input, Patch, Result, results_of
+from dovetail.formats.onnx.patching import Patch
 from dovetail.formats.onnx.refreshing import Data, copied, refreshed
 from dovetail.formats.onnx.tensors import FIELDS, data_of, number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer

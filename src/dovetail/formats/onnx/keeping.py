@@ -39,23 +39,30 @@ class Lost(Exception):
     """A node cannot be kept, since a value that it takes is not there any more."""
 
 
-class KeptOp(OpaqueOp):
-    """The op of a node that is written as it was.
+class Kept(NamedTuple):
+    """A node that is written as it was.
 
-    Args:
+    Attributes:
         record: of the node.
         sources: of its inputs, and of the values around that its graphs take.
         is_own: whether the graph that is written has the node's names; else it was inside a function or a loop.
     """
 
-    def __init__(self, record: Record, sources: list[Source], is_own: bool) -> None:
-        super().__init__("Kept", f"{record.node.type} {record.node.name!r} is kept for a file")
-        self.record, self.sources, self.is_own = record, sources, is_own
+    record: Record
+    sources: list[Source]
+    is_own: bool
 
-    @property
-    def held(self) -> Iterator[str]:
-        """The names of the values of the whole model that it takes and no node makes."""
-        return (one.name for one in self.sources if isinstance(one, Held) and one.tensor is None)
+
+class KeptOp(OpaqueOp):
+    """The op of the nodes of one file that are written as they were; `nodes` are these."""
+
+    def __init__(self) -> None:
+        super().__init__("Kept", "a node is kept for a file")
+        self.nodes: list[Kept] = []
+
+    def of(self, operation: Any) -> Kept:
+        """The node of an operation."""
+        return self.nodes[operation.attrs["number"]]
 
 
 class Level:
@@ -65,15 +72,15 @@ class Level:
         body: the nodes that it was read from; None if they have no names of their own.
         copy: the copy.
         known: name in the file → the result of a kept node, or a token for one that is no tensor of the graph.
-        empty: name → the record of a node that gives a tensor on as it is, and the number of its operation.
+        empty: name → the record of a node that gives a tensor on as it is.
         replaced: tensors that are gone → the ones that all nodes take now.
     """
 
-    def __init__(self, body: Body | None, copy: Any, assigned: set[str]) -> None:
-        self.body, self.copy, self._assigned = body, copy, assigned
+    def __init__(self, body: Body | None, copy: Any, op: KeptOp, assigned: set[str]) -> None:
+        self.body, self.copy, self._op, self._assigned = body, copy, op, assigned
         self.known: dict[str, Any] = {}
         self._moved: dict[str, Any] = {}  # names of tensors → the results of kept nodes
-        self.empty: dict[str, tuple[Record, int]] = {}
+        self.empty: dict[str, Record] = {}
         self.replaced: dict[Any, Any] = {}
         self._given: dict[str, Any] = {}
         self._first = next(iter(copy.operations), None)
@@ -122,11 +129,11 @@ class Level:
 
     def _through(self, name: str, tensor: Any) -> bool:
         """Whether a node that gives a tensor on as it is gives this one now; the first one that is asked for counts."""
-        record, number = self.empty[name]
+        record = self.empty[name]
         (old,) = tensors_of(record.results[name])
         if name not in self.known:
             sources = [self.source(one, value, {old: tensor}, True) for one, value in record.inputs]
-            self.add(KeptOp(record, sources, True), number)
+            self.add(Kept(record, sources, True))
             self._given[name] = tensor
         return self._given.get(name) is tensor
 
@@ -139,27 +146,27 @@ class Level:
             return None
         value, is_root = body.values[name], body.outer is None
         if isinstance(value, Weight):
-            tensors = (*body.graph.initializer, *(one.values for one in body.graph.sparse_initializer))
-            tensor = next((one for one in tensors if one.name == name), None)
+            tensor = body.initializers.get(name)
             is_here = is_root or body is self.body
             return Held(name, None if is_root else tensor) if tensor is not None and is_here else None
         return Held(name) if is_root and not is_tensor(value) else None
 
-    def add(self, op: KeptOp, number: int) -> None:
+    def add(self, node: Kept) -> None:
         """Add an operation, whose results replace those of the operations of its node."""
-        record, copy = op.record, self.copy
+        op, record, copy = self._op, node.record, self.copy
         made = {name: value for name, value in record.results.items() if is_tensor(value)}
         own = {name for name, value in made.items() if value.op in record.states}
-        if not op.is_own and own != record.results.keys():
+        if not node.is_own and own != record.results.keys():
             raise Lost
         dtypes = [made[name].dtype if name in made else BOOL for name in record.results]
         shapes = [made[name].shape if name in made else () for name in record.results]
-        tensors = [one for one in op.sources if is_tensor(one)]
+        tensors = [one for one in node.sources if is_tensor(one)]
         last = max((tensor.op for tensor in tensors), key=position, default=None)
         with self._behind(last):
             name = f"{record.node.name}/kept"
-            found = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, number)
-        if op.is_own:
+            found = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, len(op.nodes))
+        op.nodes.append(node)
+        if node.is_own:
             self.known |= dict(zip(record.results, found, strict=True))
         for name, result in zip(record.results, found, strict=True):
             if name in own and not made[name].op.is_removed:
@@ -197,6 +204,7 @@ class Keeping:
         self.converted: list[Node] = []
         self.parts: dict[Any, Level] = {}
         self.specs: dict[str, Any] = {}
+        self._op = KeptOp()
         self._assigned: set[str] = set()
 
     def keep(self, graph: Any, copy: Any, is_inner: bool = False) -> Level:
@@ -210,13 +218,13 @@ class Keeping:
         if not is_inner:
             variables = {op.attrs["variable"] for part in graph.everywhere() for op in part.of_types(ASSIGN)}
             self._assigned = {name for name, one in self._model.variables.items() if one in variables}
-        level = self.parts[copy] = Level(self._records.bodies.get(graph), copy, self._assigned)
+        level = self.parts[copy] = Level(self._records.bodies.get(graph), copy, self._op, self._assigned)
         if not is_inner:
             self.level = level
         outputs, done = {*graph.outputs}, dict[Record, None]()
         level.replaced = self._replaced(graph, outputs)
-        for number, record in enumerate(self._records.all.get(graph, ())):
-            if (record.around not in done and self._is_added(record, level, outputs, number)) or record.around in done:
+        for record in self._records.all.get(graph, ()):
+            if (record.around not in done and self._is_added(record, level, outputs)) or record.around in done:
                 done[record] = None
         gone = {operation for record in done for operation in record.states}
         self.lost += [one for one in self._records.all.get(graph, ()) if one not in done and one.states]
@@ -243,7 +251,7 @@ class Keeping:
                     found[old] = new if found.get(old, new) is new else old
         return found
 
-    def _is_added(self, record: Record, level: Level, outputs: set[Any], number: int) -> bool:
+    def _is_added(self, record: Record, level: Level, outputs: set[Any]) -> bool:
         """Whether a node is kept; its operation is added."""
         is_own = record.node.body is level.body
         swapped = record.swapped(outputs)
@@ -257,11 +265,11 @@ class Keeping:
         if not is_own and (not record.states or any(one.ref_attr_name for one in record.node.proto.attribute)):
             return False
         if is_own and record.is_empty:
-            level.empty |= dict.fromkeys(record.results, (record, number))
+            level.empty |= dict.fromkeys(record.results, record)
             return True
         try:
             sources = [level.source(name, value, swapped, is_own) for name, value in record.inputs]
-            level.add(KeptOp(record, sources, is_own), number)
+            level.add(Kept(record, sources, is_own))
         except Lost:
             return False
         return True
@@ -282,21 +290,22 @@ class Keeping:
 @writes("Kept")
 def _kept(place: Place, tensors: Sequence[Ref], *_: Any) -> list[Ref]:
     op: Any = place.operation.op
-    record, refs, nodes = op.record, iter(tensors), place.nodes
+    kept = op.of(place.operation)
+    record, refs, nodes = kept.record, iter(tensors), place.nodes
     proto, writer = record.node.proto, nodes.writer
     message = type(proto)()
     message.CopyFrom(proto)
     names = [name for name, _ in record.inputs]
-    texts = [_text(place, name, source, refs) for name, source in zip(names, op.sources, strict=True)]
+    texts = [_text(place, name, source, refs) for name, source in zip(names, kept.sources, strict=True)]
     for name, text in zip(names, texts, strict=True):
-        if text != name and op.is_own:
+        if text != name and kept.is_own:
             writer.wished(text, name, record.node.body)
     message.input[:] = texts[: len(proto.input)]
     inner = list(zip(names, texts, strict=True))[len(proto.input) :]
     renamed = {name: text for name, text in inner if text != name}
     for graph in subgraphs(message) if renamed else ():
         rename(graph, renamed)
-    if not op.is_own:
+    if not kept.is_own:
         message.name = unique(record.node.name, writer.names)
         message.output[:] = [name and unique(name, writer.values) for name in message.output]
     nodes.messages.append(message)
@@ -315,10 +324,11 @@ def _text(place: Place, name: str, source: Source, refs: Iterator[Ref]) -> str:
         return source.name
     if isinstance(source, Weight):
         op: Any = place.operation.op
-        ref = place.nodes.writer.constant(source.array, source.name or op.record.node.name)
-        is_inside = isinstance(op.record.node.body.values.get(name), Weight)  # ONNX Runtime wants some weights there
+        node = op.of(place.operation).record.node
+        ref = place.nodes.writer.constant(source.array, source.name or node.name)
+        is_inside = isinstance(node.body.values.get(name), Weight)  # ONNX Runtime wants some weights there
         return place.nodes.named(ref) if is_inside else ref.text
     return next(refs).text
 
 
-__all__ = ["Held", "Keeping", "KeptOp", "Level"]
+__all__ = ["Held", "Keeping", "Kept", "KeptOp", "Level"]

@@ -145,6 +145,12 @@ class Body:
         self.nodes = list(nodes)
         self.maker = {name: node for node in self.nodes for name in node.output if name}
 
+    @cached_property
+    def initializers(self) -> dict[str, Any]:
+        """Name → message, of those of its graph."""
+        tensors = (*self.graph.initializer, *(one.values for one in self.graph.sparse_initializer))
+        return {one.name: one for one in tensors}
+
     def find(self, name: str) -> Any:
         """A value by its name, here or around; None if it is not read."""
         body: Body | None = self

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import op_error
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.encoding import value_info
-from dovetail.formats.onnx.keeping import Keeping, Level, Lost, Source
+from dovetail.formats.onnx.ends import Input, Result, input_info, result_info
+from dovetail.formats.onnx.keeping import Keeping
 from dovetail.formats.onnx.layouts import rename
 from dovetail.formats.onnx.model import Model, type_of
-from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Weight, needs, parts_of, subgraphs, tensors_of
+from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Weight, needs, parts_of, subgraphs
 from dovetail.formats.onnx.tensors import CARRIERS
 from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.onnx.written_nodes import Nodes, Ref
@@ -30,22 +29,6 @@ from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import ONNX
 
 DESCRIBED = ("doc_string", "metadata_props")  # the descriptions of a node, which a new one in its place gets
-
-
-class Input(NamedTuple):
-    """An input of the new model: its name now, its name in the file, and the tensor of the graph, if it is one."""
-
-    name: str
-    before: str
-    tensor: Any
-
-
-class Result(NamedTuple):
-    """An output of the new model: its name, its source, and what the file says of it, if that still holds."""
-
-    name: str
-    source: Source
-    info: Any
 
 
 class Patch(Writer):
@@ -159,8 +142,9 @@ class Patch(Writer):
         for part in graph.everywhere():
             for operation in part.find("Kept"):
                 op: Any = operation.op
-                self._held |= {name for name, _ in op.record.inputs}
-                self._kept |= {*op.record.results} if op.is_own else set()
+                node = op.of(operation)
+                self._held |= {name for name, _ in node.record.inputs}
+                self._kept |= {*node.record.results} if node.is_own else set()
         for name in self._given - {*self._model.variables} - {*self._model.defaults}:
             if isinstance(self._known.get(name), Weight):
                 self._constants[self.key(self._known[name].array)] = name
@@ -273,7 +257,7 @@ class Patch(Writer):
     ) -> None:
         """Set the inputs and outputs of the graph, and declare initializers where its version wants that."""
         graph, infos = message.graph, {one.name: one for one in self._file.input}
-        known = {one.before: self._input_info(one, infos.get(one.before)) for one in inputs}
+        known = {one.before: input_info(one, infos.get(one.before)) for one in inputs}
         baked = {name for record in self._keeping.lost for name, _ in record.inputs} - {*self._model.variables}
         held = {one.name for one in graph.initializer} - baked
         order = [one.name for one in self._file.input if one.name in known]
@@ -289,17 +273,8 @@ class Patch(Writer):
         graph.input.extend(found)
         del graph.output[:]
         for one in results:
-            graph.output.add().CopyFrom(_result_info(one))
+            graph.output.add().CopyFrom(result_info(one))
             graph.output[-1].name = one.name
-
-    def _input_info(self, one: Input, info: Any) -> Any:
-        found = ONNX.ValueInfoProto()
-        if info is None or (one.tensor is not None and type_of(info.type).spec != one.tensor.spec):
-            found = value_info(one.name, one.tensor.dtype, one.tensor.shape)
-        else:
-            found.CopyFrom(info)
-        found.name = one.name
-        return found
 
     def _set_header(self, message: Any) -> None:
         """Set the versions of the file, and leave out functions that nothing calls any more."""
@@ -330,67 +305,6 @@ class Patch(Writer):
         return found
 
 
-def results_of(
-    model: Model, level: Level, graph: Any, values: Mapping[str, Any], specs: Mapping[str, Any]
-) -> list[Result]:
-    """The results of an edited model.
-
-    Args:
-        model: as it was read.
-        level: the copy of its graph, with the kept nodes.
-        graph: the graph.
-        values: name of a result → a tensor of the graph, or a value that is none.
-        specs: name of a value in the file → the spec that it had.
-
-    Raises:
-        ValueError: a result is no tensor, and its nodes are not kept.
-    """
-    assert level.body is not None
-    known, infos = level.body.values, {one.name: one for one in model.proto.graph.output}
-    found = []
-    for name, value in values.items():
-        origin = next((one for one in (name, *infos) if one in infos and _is(known.get(one), value, model)), None)
-        source: Any = None
-        with suppress(Lost):
-            source = level.source(origin, known[origin], {}, True) if origin else None
-        source = None if isinstance(source, Weight) else source
-        if source is None and not is_tensor(value):
-            problem = f"the result {name!r} is no tensor, and nodes that it needs were edited: keep other results."
-            raise op_error(ValueError, "onnx.save", problem)
-        source = level.now(value) if source is None else source
-        info = infos.get(origin or name)
-        if info is not None and is_tensor(value):
-            is_typed = origin is not None and not model.has_shapes and specs.get(origin) == value.spec
-            declared = type_of(info.type)
-            is_typed &= value.shape is None or declared.shape is not None  # ONNX's checker wants a shape
-            info = info if is_typed or declared.spec == value.spec else None
-        found.append(Result(name, source, info))
-    return found
-
-
-def _is(known: Any, value: Any, model: Model) -> bool:
-    """Whether a result is a value of the file."""
-    if isinstance(known, Weight):
-        variable = model.variables.get(known.name)
-        return variable is not None and is_tensor(value) and value.op.attrs.get("variable") is variable
-    if is_tensor(value) or isinstance(value, list):
-        tensors, others = list(tensors_of(known)), list(tensors_of(value))
-        is_alike = isinstance(known, list) == isinstance(value, list) and len(tensors) == len(others)
-        return is_alike and all(one is other for one, other in zip(tensors, others, strict=True))
-    return known is not None and (known is value or (type(known) is type(value) and known == value))
-
-
-def _result_info(one: Result) -> Any:
-    """The description of an output."""
-    if one.info is not None:
-        return one.info
-    tensor = one.source
-    if tensor.shape is None:
-        problem = f"the rank of {tensor.name!r} must be known; give it with the_result.set_shape(shape)."
-        raise op_error(ValueError, tensor.op.type, problem, where=tensor.op.where)
-    return value_info(one.name, tensor.dtype, tensor.shape)
-
-
 def _reached(nodes: Iterable[Any], wanted: Iterable[str]) -> set[str]:
     """The names that some values need, with their own."""
     maker = {name: node for node in nodes for name in node.output if name}
@@ -414,4 +328,4 @@ def _filter(messages: Any, stays: Any) -> None:
         messages.extend(copies)
 
 
-__all__ = ["Input", "Patch", "Result", "results_of"]
+__all__ = ["Patch"]
