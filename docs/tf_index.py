@@ -11,12 +11,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
 from typing import Any
 
 from dovetail.compat import tensorflow as tensorflow  # puts the views into sys.modules
 from dovetail.compat.tensorflow import names
 from dovetail.compat.tensorflow.entries import INDEX, NAMES, VIEWS, Lazy
 from dovetail.compat.tensorflow.nearest import kind_of
+
+FILE = Path(__file__).parent.parent / "src/dovetail/compat/tensorflow" / INDEX
 
 
 class Declarations(dict[str, Any]):
@@ -57,10 +60,10 @@ def index() -> str:
 def main(arguments: list[str]) -> int:
     text = index()
     if arguments == ["--check"]:
-        stale = not INDEX.is_file() or INDEX.read_text() != text
-        print(f"{INDEX.name} is stale: run python docs/tf_index.py" if stale else "", end="\n" * stale)
+        stale = not FILE.is_file() or FILE.read_text() != text
+        print(f"{FILE.name} is stale: run python docs/tf_index.py" if stale else "", end="\n" * stale)
         return int(stale)
-    INDEX.write_text(text)
+    FILE.write_text(text)
     return 0
 
 

@@ -6,14 +6,20 @@ A module of `names` declares its entries when it is imported: when a program fir
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 NAMES = "dovetail.compat.tensorflow.names"
-INDEX = Path(__file__).parent / "names" / "index.txt"
+INDEX = "names/index.txt"
+
+
+def words_of(file: str) -> list[list[str]]:
+    """The words of each line of a file beside this module."""
+    with open(os.path.join(os.path.dirname(__file__), file), encoding="utf-8") as opened:
+        return [line.split() for line in opened]
 
 
 class Place(NamedTuple):
@@ -61,7 +67,7 @@ class Entries(Mapping[str, Any]):
     @cached_property
     def index(self) -> dict[str, Place]:
         """Name → its place, from the file, without an import of any module of names."""
-        lines = map(str.split, INDEX.read_text().splitlines())
+        lines = words_of(INDEX)
         return {name: Place(kind, module) for name, views, kind, module in lines if self.view in views.split("+")}
 
     def __getitem__(self, name: str) -> Any:

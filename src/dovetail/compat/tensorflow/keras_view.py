@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -82,14 +81,15 @@ def _modules(path: str) -> Iterator[ModuleType]:
                 raise
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder:
     """The finder of modules inside views of Keras, for import statements."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         above, _, name = fullname.rpartition(".")
         parent = sys.modules.get(above) if fullname.startswith(ROOT) else None
         is_there = isinstance(parent, KerasView) and parent.inside(name).sources()
-        return ModuleSpec(fullname, self, is_package=True) if is_there else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader, is_package=True) if is_there else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         above, _, name = spec.name.rpartition(".")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.entries import VIEWS
+from dovetail.compat.tensorflow.entries import VIEWS, words_of
 from dovetail.compat.tensorflow.names.absences import ABSENT
 
 
 @functools.cache
 def public() -> dict[str, str]:
     """TensorFlow 2.21's public names, of `tf` and `tf.compat.v1` → "class", "function", "module" or "value"."""
-    lines = Path(__file__).with_name("public_names.txt").read_text().splitlines()
-    return {name: kind for kind, name, *_ in map(str.split, lines)}
+    return {name: kind for kind, name, *_ in words_of("public_names.txt")}
 
 
 def kind_of(found: Any) -> str:

@@ -6,7 +6,6 @@ import functools
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -118,11 +117,18 @@ def install() -> None:
         sys.meta_path.append(_Finder())
 
 
-class _Finder(MetaPathFinder, Loader):
-    """The finder of modules of TensorFlow that are modules of ours, for import statements."""
+class _Finder:
+    """The finder of modules of TensorFlow that are modules of ours, for import statements.
+
+    Like `keras_view`'s, it has no base class: `importlib.abc` would be most of the time that these names take.
+    """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in OURS else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader) if fullname in OURS else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = import_module(OURS[module.__name__])
