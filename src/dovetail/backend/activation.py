@@ -1,4 +1,19 @@
-"""Activations: the nonlinearities of neural networks, elementwise except `softmax`."""
+"""Activations: the nonlinearities of neural networks, elementwise except `softmax`.
+
+Sections that the docstrings of its functions leave out:
+
+Args:
+    x: a tensor of floats, of any shape.
+
+Returns:
+    A tensor of the shape and dtype of `x`.
+
+Source: `tf.keras.backend.{name}`.
+
+Differs: integers become floats; tf.keras refuses them.
+
+Modern: `keras.ops.{name}(x)`.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +50,6 @@ def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, thre
     Returns:
         A tensor of the shape and dtype of `x`; floats if a parameter is given, except for a `max_value` of 6.
 
-    Source: `tf.keras.backend.relu`.
-
     Differs: integers with parameters, and booleans, become numbers that fit; tf.keras refuses them.
     Minus infinity is below a threshold like other numbers; tf.keras makes it NaN.
 
@@ -58,13 +71,6 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Any:
         x: a tensor of floats, of any shape.
         alpha: minus the value that the result tends to for very negative `x`.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.elu`.
-
-    Differs: integers become floats; tf.keras refuses them.
-
     Modern: `keras.ops.elu(x, alpha)`.
 
     Example:
@@ -83,13 +89,8 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
         x: scores, a tensor of floats of rank 2 or more.
         axis: the axis along which the probabilities add up to 1, or a list of axes, over all of which they add up to 1.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
     Raises:
         ValueError: the rank is below 2, or `x` has no such axis.
-
-    Source: `tf.keras.backend.softmax`.
 
     Differs: integers become floats, and nested lists a tensor; tf.keras refuses them.
     Along an axis with NaN or infinity all probabilities are NaN, except on tensorflow; tf.keras makes some of them 0.
@@ -111,18 +112,6 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
 def softplus(x: TensorLike) -> Any:
     """Smooth rectifier, `log(1 + exp(x))`.
 
-    Args:
-        x: a tensor of floats, of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.softplus`.
-
-    Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.softplus(x)`.
-
     Example:
         >>> K.softplus([-1000., 0., 1000.]).numpy()
         array([0.000000e+00, 6.931472e-01, 1.000000e+03], dtype=float32)
@@ -132,18 +121,6 @@ def softplus(x: TensorLike) -> Any:
 
 def softsign(x: TensorLike) -> Any:
     """`x / (1 + |x|)`, which tends to -1 and 1.
-
-    Args:
-        x: a tensor of floats, of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.softsign`.
-
-    Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.softsign(x)`.
 
     Example:
         >>> K.softsign([-1., 3.]).numpy()
@@ -160,15 +137,6 @@ def sigmoid(x: TensorLike) -> Any:
     Args:
         x: scores, a tensor of floats of any shape.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.sigmoid`.
-
-    Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.sigmoid(x)`.
-
     Example:
         >>> K.sigmoid([-1000., 0., 1000.]).numpy()
         array([0. , 0.5, 1. ], dtype=float32)
@@ -180,14 +148,6 @@ def sigmoid(x: TensorLike) -> Any:
 
 def hard_sigmoid(x: TensorLike) -> Any:
     """Piecewise linear sigmoid, `clip(0.2 * x + 0.5, 0, 1)`.
-
-    Args:
-        x: a tensor of floats, of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.hard_sigmoid`.
 
     Differs: integers become floats, and lists and arrays a tensor; tf.keras refuses them.
 
@@ -202,18 +162,6 @@ def hard_sigmoid(x: TensorLike) -> Any:
 
 def tanh(x: TensorLike) -> Any:
     """Hyperbolic tangent.
-
-    Args:
-        x: a tensor of floats, of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.tanh`.
-
-    Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.tanh(x)`.
 
     Example:
         >>> K.tanh([-1000., 0., 1000.]).numpy()

@@ -1,4 +1,17 @@
-"""Arithmetic, element by element or running along an axis."""
+"""Arithmetic, element by element or running along an axis.
+
+Sections that the docstrings of its functions leave out:
+
+Args:
+    x: numbers of any shape.
+
+Returns:
+    A tensor of the shape and dtype of `x`.
+
+Source: `tf.keras.backend.{name}`.
+
+Modern: `keras.ops.{name}(x)`, `np.{name}(x)`.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +45,6 @@ __all__ = [
 def square(x: TensorLike) -> Any:
     """The square, elementwise.
 
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.square`.
-
-    Modern: `keras.ops.square(x)`, `np.square(x)`.
-
     Example:
         >>> square([2., -3.]).numpy()
         array([4., 9.], dtype=float32)
@@ -52,13 +55,8 @@ def square(x: TensorLike) -> Any:
 def abs(x: TensorLike) -> Any:
     """The absolute value, elementwise.
 
-    Args:
-        x: numbers of any shape.
-
     Returns:
         A tensor of the shape and dtype of `x`; floats for complex numbers.
-
-    Source: `tf.keras.backend.abs`.
 
     Modern: `keras.ops.absolute(x)`, `np.abs(x)`.
 
@@ -71,14 +69,6 @@ def abs(x: TensorLike) -> Any:
 
 def sqrt(x: TensorLike) -> Any:
     """The square root, elementwise; 0 for negative numbers.
-
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.sqrt`.
 
     Differs: integers become floats; tf.keras refuses them.
     Differs: lists are taken; tf.keras refuses them.
@@ -95,17 +85,7 @@ def sqrt(x: TensorLike) -> Any:
 def exp(x: TensorLike) -> Any:
     """The exponential function, elementwise.
 
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.exp`.
-
     Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.exp(x)`, `np.exp(x)`.
 
     Example:
         >>> exp([0., 1.]).numpy().round(3)
@@ -117,17 +97,7 @@ def exp(x: TensorLike) -> Any:
 def log(x: TensorLike) -> Any:
     """The natural logarithm, elementwise; NaN for negative numbers.
 
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.log`.
-
     Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.log(x)`, `np.log(x)`.
 
     Example:
         >>> log([1., 0.]).numpy()
@@ -139,16 +109,6 @@ def log(x: TensorLike) -> Any:
 def round(x: TensorLike) -> Any:
     """The nearest whole number, elementwise; the even one of two equally near ones.
 
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.round`.
-
-    Modern: `keras.ops.round(x)`, `np.round(x)`.
-
     Example:
         >>> round([0.5, 1.5, 1.7]).numpy()
         array([0., 2., 2.], dtype=float32)
@@ -158,16 +118,6 @@ def round(x: TensorLike) -> Any:
 
 def sign(x: TensorLike) -> Any:
     """-1, 0 or 1, by the sign, elementwise.
-
-    Args:
-        x: numbers of any shape.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.sign`.
-
-    Modern: `keras.ops.sign(x)`, `np.sign(x)`.
 
     Example:
         >>> sign([3., -2., 0.]).numpy()
@@ -182,14 +132,7 @@ def sin(x: TensorLike) -> Any:
     Args:
         x: angles of any shape, in radians.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.sin`.
-
     Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.sin(x)`, `np.sin(x)`.
 
     Example:
         >>> sin([0., 1.]).numpy().round(3)
@@ -204,14 +147,7 @@ def cos(x: TensorLike) -> Any:
     Args:
         x: angles of any shape, in radians.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Source: `tf.keras.backend.cos`.
-
     Differs: integers become floats; tf.keras refuses them.
-
-    Modern: `keras.ops.cos(x)`, `np.cos(x)`.
 
     Example:
         >>> cos([0., 1.]).numpy().round(3)
@@ -232,8 +168,6 @@ def pow(x: TensorLike, a: TensorLike) -> Any:
 
     Returns:
         A tensor of the broadcast shape and the dtype of `x`.
-
-    Source: `tf.keras.backend.pow`.
 
     Differs: tensors of two dtypes are promoted; tf.keras refuses them.
     Differs: a negative exponent of an integer gives a truncated integer; tf.keras refuses it.
@@ -260,8 +194,6 @@ def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     Raises:
         ValueError: the shapes do not broadcast.
 
-    Source: `tf.keras.backend.clip`.
-
     Differs: integers may lack a bound; tf.keras refuses them.
     Differs: integers may have floats as bounds; tf.keras refuses them.
 
@@ -286,8 +218,6 @@ def maximum(x: TensorLike, y: TensorLike) -> Any:
     Raises:
         ValueError: the shapes do not broadcast.
 
-    Source: `tf.keras.backend.maximum`.
-
     Differs: tensors of two dtypes are promoted; tf.keras refuses them.
 
     Modern: `keras.ops.maximum(x, y)`, `np.maximum(x, y)`.
@@ -311,8 +241,6 @@ def minimum(x: TensorLike, y: TensorLike) -> Any:
     Raises:
         ValueError: the shapes do not broadcast.
 
-    Source: `tf.keras.backend.minimum`.
-
     Differs: tensors of two dtypes are promoted; tf.keras refuses them.
 
     Modern: `keras.ops.minimum(x, y)`, `np.minimum(x, y)`.
@@ -334,13 +262,8 @@ def cumsum(x: TensorLike, axis: int = 0) -> Any:
         x: numbers of rank 1 or more.
         axis: along which axis.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
     Raises:
         ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.cumsum`.
 
     Modern: `keras.ops.cumsum(x, axis)`, `np.cumsum(x, axis)`.
 
@@ -358,13 +281,8 @@ def cumprod(x: TensorLike, axis: int = 0) -> Any:
         x: numbers of rank 1 or more.
         axis: along which axis.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
     Raises:
         ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.cumprod`.
 
     Modern: `keras.ops.cumprod(x, axis)`, `np.cumprod(x, axis)`.
 
@@ -382,13 +300,8 @@ def l2_normalize(x: TensorLike, axis: Any = None) -> Any:
         x: floats of any shape.
         axis: the axis, several, or None for all.
 
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
     Raises:
         ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.l2_normalize`.
 
     Differs: integers become floats; tf.keras refuses them.
 

@@ -1,4 +1,22 @@
-"""Comparisons, element by element."""
+"""Comparisons, element by element.
+
+Sections that the docstrings of its functions leave out:
+
+Args:
+    x, y: tensors whose shapes broadcast.
+
+Returns:
+    A bool tensor of the broadcast shape.
+
+Raises:
+    ValueError: the shapes do not broadcast.
+
+Source: `tf.keras.backend.{name}`.
+
+Differs: tensors of two dtypes are promoted; tf.keras refuses them.
+
+Modern: `keras.ops.{name}(x, y)`, `np.{name}(x, y)`.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +31,6 @@ __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal
 def equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x == y`, elementwise; NaN equals nothing.
 
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.equal`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.equal(x, y)`, `np.equal(x, y)`.
-
     Example:
         >>> equal([1, 3], 3).numpy()
         array([False,  True])
@@ -37,21 +40,6 @@ def equal(x: TensorLike, y: TensorLike) -> Any:
 
 def not_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x != y`, elementwise; true for NaN.
-
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.not_equal`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.not_equal(x, y)`, `np.not_equal(x, y)`.
 
     Example:
         >>> not_equal([1, 3], 3).numpy()
@@ -63,21 +51,6 @@ def not_equal(x: TensorLike, y: TensorLike) -> Any:
 def greater(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x > y`, elementwise; false for NaN.
 
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.greater`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.greater(x, y)`, `np.greater(x, y)`.
-
     Example:
         >>> greater([1, 3], 2).numpy()
         array([False,  True])
@@ -87,21 +60,6 @@ def greater(x: TensorLike, y: TensorLike) -> Any:
 
 def greater_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x >= y`, elementwise; false for NaN.
-
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.greater_equal`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.greater_equal(x, y)`, `np.greater_equal(x, y)`.
 
     Example:
         >>> greater_equal([1, 3], 3).numpy()
@@ -113,21 +71,6 @@ def greater_equal(x: TensorLike, y: TensorLike) -> Any:
 def less(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x < y`, elementwise; false for NaN.
 
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.less`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.less(x, y)`, `np.less(x, y)`.
-
     Example:
         >>> less([1, 3], 2).numpy()
         array([ True, False])
@@ -137,21 +80,6 @@ def less(x: TensorLike, y: TensorLike) -> Any:
 
 def less_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x <= y`, elementwise; false for NaN.
-
-    Args:
-        x, y: tensors whose shapes broadcast.
-
-    Returns:
-        A bool tensor of the broadcast shape.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `tf.keras.backend.less_equal`.
-
-    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-
-    Modern: `keras.ops.less_equal(x, y)`, `np.less_equal(x, y)`.
 
     Example:
         >>> less_equal([1, 3], 1).numpy()

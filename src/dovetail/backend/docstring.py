@@ -10,6 +10,7 @@ from typing import Any
 
 SECTIONS = ("Args", "Returns", "Raises", "Source", "Differs", "Modern", "Example")
 HEADING = re.compile(rf"({'|'.join(SECTIONS)}):(?: |$)")
+BEFORE_SECTION = re.compile(rf"\n\n(?=(?:{'|'.join(SECTIONS)}):)")
 REFUSED = "tf.keras refuses"  # marks a difference that no program that ran with tf.keras can notice
 
 
@@ -67,6 +68,28 @@ def read(function: Callable[..., Any]) -> Docstring:
     summary, _, text = "\n".join(parts.pop("")).strip().partition("\n\n")
     sections = {name: inspect.cleandoc("\n".join(lines)) for name, lines in parts.items()}
     return Docstring(" ".join(summary.split()), text.strip(), sections)
+
+
+def completed(text: str, shared: str, name: str) -> str:
+    """The docstring of a function with the sections that it lacks and its module's docstring has.
+
+    Args:
+        text: the docstring.
+        shared: the module's docstring, in which "{name}" stands for the function's name.
+        name: the function's name.
+
+    Example:
+        >>> print(completed("The sum.\\n\\nModern: `+`.", "Sums.\\n\\nSource: `numpy.{name}`.", "add"))
+        The sum.
+        <BLANKLINE>
+        Source: `numpy.add`.
+        <BLANKLINE>
+        Modern: `+`.
+    """
+    summary, *own = BEFORE_SECTION.split(inspect.cleandoc(text))
+    _, *others = BEFORE_SECTION.split(shared.replace("{name}", name).rstrip())
+    sections = {section.partition(":")[0]: section for section in (*others, *own)}
+    return "\n\n".join([summary, *(sections[heading] for heading in SECTIONS if heading in sections)])
 
 
 def says(difference: str, reason: str) -> bool:

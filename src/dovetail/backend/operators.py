@@ -1,4 +1,15 @@
-"""Python's operators by name; no Keras had these functions, but programs call them."""
+"""Python's operators by name; no Keras had these functions, but programs call them.
+
+Sections that the docstrings of its functions leave out:
+
+Args:
+    x, y: numbers whose shapes broadcast; promoted to a common dtype.
+
+Raises:
+    ValueError: the shapes do not broadcast.
+
+Source: `keras.ops.{name}`.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +24,6 @@ __all__ = ["add", "divide", "multiply", "subtract"]
 def add(x: TensorLike, y: TensorLike) -> Any:
     """The sum, elementwise; `x + y`.
 
-    Args:
-        x, y: numbers whose shapes broadcast; promoted to a common dtype.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `keras.ops.add`.
-
     Modern: `keras.ops.add(x, y)`, `x + y`.
 
     Example:
@@ -32,14 +35,6 @@ def add(x: TensorLike, y: TensorLike) -> Any:
 
 def subtract(x: TensorLike, y: TensorLike) -> Any:
     """The difference, elementwise; `x - y`.
-
-    Args:
-        x, y: numbers whose shapes broadcast; promoted to a common dtype.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `keras.ops.subtract`.
 
     Modern: `keras.ops.subtract(x, y)`, `x - y`.
 
@@ -53,14 +48,6 @@ def subtract(x: TensorLike, y: TensorLike) -> Any:
 def multiply(x: TensorLike, y: TensorLike) -> Any:
     """The product, elementwise; `x * y`.  `K.dot` multiplies matrices.
 
-    Args:
-        x, y: numbers whose shapes broadcast; promoted to a common dtype.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `keras.ops.multiply`.
-
     Modern: `keras.ops.multiply(x, y)`, `x * y`.
 
     Example:
@@ -72,14 +59,6 @@ def multiply(x: TensorLike, y: TensorLike) -> Any:
 
 def divide(x: TensorLike, y: TensorLike) -> Any:
     """The quotient, elementwise; `x / y`, also of integers a float.
-
-    Args:
-        x, y: numbers whose shapes broadcast; promoted to a common dtype.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-
-    Source: `keras.ops.divide`.
 
     Modern: `keras.ops.divide(x, y)`, `x / y`.
 

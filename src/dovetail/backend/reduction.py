@@ -1,7 +1,21 @@
 """Reductions: one value from all values along some axes.
 
-They share their parameters: `axis` is an axis, several of them in a list, tuple or array, or None for all; `keepdims`
-says whether the reduced axes stay, with size 1.
+Sections that the docstrings of its functions leave out:
+
+Args:
+    x: numbers of any shape, or a list of them.
+    axis: an axis, several, or None for all.
+    keepdims: whether the reduced axes stay, with size 1.
+
+Returns:
+    A tensor of the reduced shape and the dtype of `x`.
+
+Raises:
+    ValueError: `x` has no such axis.
+
+Source: `tf.keras.backend.{name}`.
+
+Modern: `keras.ops.{name}(x, axis)`, `np.{name}(x, axis)`.
 """
 
 from __future__ import annotations
@@ -31,21 +45,6 @@ __all__ = [
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest value over axes; minus infinity, or the lowest integer, over no elements.
 
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
-    Returns:
-        A tensor of the reduced shape and the dtype of `x`.
-
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.max`.
-
-    Modern: `keras.ops.max(x, axis)`, `np.max(x, axis)`.
-
     Example:
         >>> K.max([[1., 5.], [7., 2.]], axis=1).numpy()
         array([5., 7.], dtype=float32)
@@ -55,21 +54,6 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest value over axes; infinity, or the highest integer, over no elements.
-
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
-    Returns:
-        A tensor of the reduced shape and the dtype of `x`.
-
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.min`.
-
-    Modern: `keras.ops.min(x, axis)`, `np.min(x, axis)`.
 
     Example:
         >>> K.min([[1., 5.], [7., 2.]], axis=1).numpy()
@@ -86,18 +70,8 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
         axis: an axis, several, or None for all.
         keepdims: whether the reduced axes stay, with size 1.
 
-    Returns:
-        A tensor of the reduced shape and the dtype of `x`.
-
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.sum`.
-
     Differs: bools are numbers, as int32; tf.keras refuses them.
     Differs: sparse tensors are taken; tf.keras refuses them.
-
-    Modern: `keras.ops.sum(x, axis)`, `np.sum(x, axis)`.
 
     Example:
         >>> K.sum([[1., 5.], [7., 2.]], axis=1).numpy()
@@ -109,22 +83,7 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The product over axes; 1 over no elements.
 
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
-    Returns:
-        A tensor of the reduced shape and the dtype of `x`.
-
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.prod`.
-
     Differs: bools are numbers, as int32; tf.keras refuses them.
-
-    Modern: `keras.ops.prod(x, axis)`, `np.prod(x, axis)`.
 
     Example:
         >>> K.prod([[1., 5.], [7., 2.]], axis=1).numpy()
@@ -136,22 +95,10 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean over axes; NaN over no elements.
 
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
     Returns:
         A tensor of the reduced shape and the dtype of `x`: the mean of integers is truncated; bools become `floatx`.
 
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.mean`.
-
     Differs: lists are taken; tf.keras refuses them.
-
-    Modern: `keras.ops.mean(x, axis)`, `np.mean(x, axis)`.
 
     Example:
         >>> K.mean([[1., 5.], [7., 2.]], axis=1).numpy()
@@ -171,23 +118,11 @@ def _integer_mean(x: Any, axis: Any, keepdims: bool) -> Any:
 def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The variance over axes: the mean square of the distance from the mean.
 
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
     Returns:
         A tensor of the reduced shape and the dtype of `x`; bools become `floatx`.
 
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.var`.
-
     Differs: integers become floats; tf.keras refuses them.
     Differs: lists are taken; tf.keras refuses them.
-
-    Modern: `keras.ops.var(x, axis)`, `np.var(x, axis)`.
 
     Example:
         >>> K.var([[1., 5.], [7., 3.]], axis=1).numpy()
@@ -199,23 +134,11 @@ def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 def std(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The standard deviation over axes: the square root of the variance.
 
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
     Returns:
         A tensor of the reduced shape and the dtype of `x`; bools become `floatx`.
 
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.std`.
-
     Differs: integers become floats; tf.keras refuses them.
     Differs: lists are taken; tf.keras refuses them.
-
-    Modern: `keras.ops.std(x, axis)`, `np.std(x, axis)`.
 
     Example:
         >>> K.std([[1., 5.], [7., 3.]], axis=1).numpy()
@@ -235,13 +158,6 @@ def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     Returns:
         A bool tensor of the reduced shape.
 
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.any`.
-
-    Modern: `keras.ops.any(x, axis)`, `np.any(x, axis)`.
-
     Example:
         >>> K.any([[0, 7], [0, 0]], axis=1).numpy()
         array([ True, False])
@@ -260,13 +176,6 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     Returns:
         A bool tensor of the reduced shape.
 
-    Raises:
-        ValueError: `x` has no such axis.
-
-    Source: `tf.keras.backend.all`.
-
-    Modern: `keras.ops.all(x, axis)`, `np.all(x, axis)`.
-
     Example:
         >>> K.all([[1, 7], [0, 1]], axis=1).numpy()
         array([ True, False])
@@ -276,17 +185,6 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """`log(sum(exp(x)))` over axes, without overflow.
-
-    Args:
-        x: numbers of any shape, or a list of them.
-        axis: an axis, several, or None for all.
-        keepdims: whether the reduced axes stay, with size 1.
-
-    Returns:
-        A tensor of the reduced shape and the dtype of `x`.
-
-    Raises:
-        ValueError: `x` has no such axis.
 
     Source: `keras.backend.logsumexp` of Keras 2.3.
 
@@ -312,11 +210,7 @@ def argmax(x: TensorLike, axis: int | None = -1) -> Any:
     Raises:
         ValueError: `x` has no such axis, or no elements along it.
 
-    Source: `tf.keras.backend.argmax`.
-
     Differs: NaN counts as the largest, as in NumPy; tf.keras passes it over, or not, by its place.
-
-    Modern: `keras.ops.argmax(x, axis)`, `np.argmax(x, axis)`.
 
     Example:
         >>> K.argmax([[1., 9.], [5., 4.]], axis=1).numpy()
@@ -338,11 +232,7 @@ def argmin(x: TensorLike, axis: int | None = -1) -> Any:
     Raises:
         ValueError: `x` has no such axis, or no elements along it.
 
-    Source: `tf.keras.backend.argmin`.
-
     Differs: NaN counts as the smallest, as in NumPy; tf.keras passes it over, or not, by its place.
-
-    Modern: `keras.ops.argmin(x, axis)`, `np.argmin(x, axis)`.
 
     Example:
         >>> K.argmin([[1., 9.], [5., 4.]], axis=1).numpy()

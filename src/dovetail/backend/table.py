@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from dovetail.backend.docstring import BEFORE_SECTION, completed
 from dovetail.core.check_arguments import Arguments
 from dovetail.core.errors import CONVENTIONAL, annotate, op_error, with_given
 from dovetail.core.hooks import hooks
@@ -32,12 +33,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order
 def add_functions(exported: dict[str, Any]) -> None:
     """Put the public functions among a module's variables into the table, and their wrappers in their place.
 
-    The module that defines a function has its wrapper, too.
+    The module that defines a function has its wrapper, too.  Sections of the module's docstring, such as `Args:`, are
+    those that the function's own docstring leaves out.
     """
     for name, function in list(exported.items()):
         if inspect.isfunction(function) and not name.startswith("_"):
-            wrapper = FUNCTIONS[name] = named(name)(function)
-            exported[name] = vars(sys.modules[function.__module__])[name] = wrapper
+            module = sys.modules[function.__module__]
+            if function.__doc__ and BEFORE_SECTION.search(module.__doc__ or ""):
+                function.__doc__ = completed(function.__doc__, module.__doc__, name)
+            exported[name] = vars(module)[name] = FUNCTIONS[name] = named(name)(function)
 
 
 def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
