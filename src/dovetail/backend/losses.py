@@ -14,13 +14,13 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
+from dovetail.backend.integers import as_floats
 from dovetail.backend.values import known_value
-from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import is_inside
 from dovetail.core.infer import fits
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.nn.losses import between, clipped, normalized
-from dovetail.ops.shapes.shape import dims_of, shaped
+from dovetail.ops.shapes.shape import dims_of
 
 __all__ = [
     "binary_crossentropy",
@@ -35,12 +35,10 @@ __all__ = [
 # -- shared helpers ---------------------------------------------------------------------------------------------------
 
 
-def _floating(x: TensorLike, like: Any = None) -> Any:
-    """A tensor of floats; other dtypes are cast to the dtype of `like`, or to `floatx`."""
-    x = shaped(x)
-    if as_dtype(K.dtype(x)).is_floating:
-        return x
-    return ops.cast(x, K.floatx() if like is None else K.dtype(like))
+def _floats(target: TensorLike, output: TensorLike) -> tuple[Any, Any]:
+    """Both as tensors of floats; a target of integers gets the dtype of the output."""
+    output = as_floats(output)
+    return as_floats(target, output), output
 
 
 def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
@@ -107,8 +105,7 @@ def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits
 
 
 def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis: int) -> Any:
-    output = _floating(output)
-    target = _floating(target, output)
+    target, output = _floats(target, output)
     _require_one_shape(target, output)
     return ops.categorical_crossentropy(target, output, from_logits, axis)
 
@@ -150,8 +147,7 @@ def categorical_focal_crossentropy(
         >>> K.categorical_focal_crossentropy([[0., 1.]], [[0.2, 0.8]]).numpy()
         array([0.00223144], dtype=float32)
     """
-    output = _floating(output)
-    target = _floating(target, output)
+    target, output = _floats(target, output)
     _require_one_shape(target, output)
     output, from_logits = _scores(output, from_logits, "categorical_focal_crossentropy")
     p = normalized(ops.softmax(output, axis) if from_logits else output, axis)
@@ -199,7 +195,7 @@ def sparse_categorical_crossentropy(
         >>> K.sparse_categorical_crossentropy([1, 255], [[0.25, 0.75], [0.5, 0.5]], ignore_class=255).numpy().round(4)
         array([0.2877, 0.    ], dtype=float32)
     """
-    output = _floating(output)
+    output = as_floats(output)
     target = ops.saturate_cast(target, "int32" if ignore_class is None or abs(ignore_class) < 2**31 else "int64")
     output, from_logits = _scores(output, from_logits, "sparse_categorical_crossentropy")
     rank = K.ndim(output)
@@ -262,8 +258,7 @@ def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: boo
 
 
 def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
-    output = _floating(output)
-    target = _floating(target, output)
+    target, output = _floats(target, output)
     if from_logits:
         return ops.sigmoid_cross_entropy_with_logits(target, output)
     p = clipped(output)
@@ -307,8 +302,7 @@ def binary_focal_crossentropy(
         >>> K.binary_focal_crossentropy([1., 0.], [0.5, 0.25]).numpy().round(4)
         array([0.1733, 0.018 ], dtype=float32)
     """
-    output = _floating(output)
-    target = _floating(target, output)
+    target, output = _floats(target, output)
     p = K.sigmoid(output) if from_logits else output
     of_truth = between(target, p, ops.subtract(1, p))
     loss = ops.multiply(

@@ -7,10 +7,11 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend.integers import as_floats
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import TensorLike
-from dovetail.ops.shapes.shape import dims_of, shaped
+from dovetail.ops.shapes.shape import dims_of
 
 __all__ = ["batch_normalization", "normalize_batch_in_training"]
 
@@ -45,7 +46,7 @@ def normalize_batch_in_training(
         >>> y.numpy().tolist(), mean.numpy(), variance.numpy()
         ([[-1.0], [1.0]], array([2.], dtype=float32), array([1.], dtype=float32))
     """
-    x = _floating(x)
+    x = as_floats(x)
     rank = K.ndim(x)
     listed = [reduction_axes] if isinstance(reduction_axes, int) else [int(axis) for axis in reduction_axes]
     axes = normalize_axes(listed, rank)
@@ -108,7 +109,7 @@ def batch_normalization(
         >>> K.batch_normalization([[1.], [3.]], [2.], [4.], None, None, epsilon=0.).numpy().tolist()
         [[-0.5], [0.5]]
     """
-    x = _floating(x)
+    x = as_floats(x)
     statistics = [mean, var, beta, gamma]
     if K.ndim(x) != 4:
         return _normalized(x, statistics, epsilon)
@@ -129,7 +130,3 @@ def _normalized(x: Any, statistics: list[Any], epsilon: float) -> Any:
         y = ops.multiply(ops.subtract(x, mean), factor)
         y = y if beta is None else ops.add(y, beta)
     return ops.cast(y, K.dtype(x))
-
-
-def _floating(x: TensorLike) -> Any:
-    return shaped(x) if as_dtype(K.dtype(x)).is_floating else ops.cast(x, K.floatx())
