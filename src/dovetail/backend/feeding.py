@@ -85,10 +85,10 @@ def given(inputs: Any, values: Any) -> Any:
     if isinstance(inputs, dict) and isinstance(values, dict):
         return {key: given(inputs[key], value) if key in inputs else value for key, value in values.items()}
     if hasattr(inputs, "op") and _is_sparse(values):
-        problem = (
-            f"the input {inputs.op.name!r} is dense: make it with K.placeholder(sparse=True), or give a dense array"
+        raise TypeError(
+            f"the input {inputs.op.name!r} is dense: make it with K.placeholder(sparse=True), or give a dense array, "
+            f"not {_text(values)}."
         )
-        raise TypeError(f"{problem}, not {_text(values)}.")
     return values
 
 
@@ -103,8 +103,10 @@ def _value(placeholder: SparseTensor, value: Any) -> Fed:
     elif _is_sparse(value):
         found = sparse.as_sparse(value)
     else:
-        problem = f"the input {name!r} is sparse: it is given a matrix of scipy.sparse or a K.SparseTensor"
-        raise TypeError(f"{problem}, not {describe(value)}.")
+        raise TypeError(
+            f"the input {name!r} is sparse: it is given a matrix of scipy.sparse or a K.SparseTensor, "
+            f"not {describe(value)}."
+        )
     if not fits(found.shape, placeholder.shape):
         raise ValueError(f"the input {name!r} has the shape {placeholder.shape}: {_text(value)} does not fit.")
     return Fed(found.indices, found.values, np.empty((*found.shape, 0), "float32"))

@@ -215,8 +215,10 @@ def _keras_update(update: Any) -> KerasUpdate:
     """One of the updates of a function of a Keras model."""
     if isinstance(update, tuple) and len(update) in (2, 3) and K.is_variable(update[0]):
         return KerasUpdate(*update)
-    problem = "an update is a result of K.update on a tensor of the model, or a pair of a variable and its new value"
-    raise TypeError(f"{problem}, not {describe(update)}.")
+    raise TypeError(
+        "an update is a result of K.update on a tensor of the model, or a pair of a variable and its new value, "
+        f"not {describe(update)}."
+    )
 
 
 def _is_set_phase(x: Any) -> bool:
@@ -231,8 +233,10 @@ def _is_phase_of_graph(value: Any, phase: Any) -> bool:
         ValueError: the value is another phase.
     """
     if phase is not None and bool(value) != bool(phase):
-        problem = f"the graph was built while the learning phase was set to {phase}, so it cannot be {value!r}"
-        raise ValueError(f"{problem}: leave K.set_learning_phase out, or call it before the graph is built.")
+        raise ValueError(
+            f"the graph was built while the learning phase was set to {phase}, so it cannot be {value!r}: "
+            "leave K.set_learning_phase out, or call it before the graph is built."
+        )
     return phase is not None
 
 
@@ -252,8 +256,7 @@ def _values(structure: Structure, values: Any, inputs: Any) -> list[Any]:
     try:
         return flatten_like(structure, values)
     except ValueError:
-        problem = f"the inputs must be given like {show(structure)}"
-        raise ValueError(f"{problem}, not as {describe(values)}.") from None
+        raise ValueError(f"the inputs must be given like {show(structure)}, not as {describe(values)}.") from None
 
 
 def _is_one(values: Any) -> bool:
@@ -272,8 +275,10 @@ def _update(graph: SessionGraph, update: Any) -> GraphTensor | Operation:
         variable, *value = update
         return recorded_update(graph, kind_of(variable).followed(variable), *value)
     if not isinstance(update, GraphTensor):
-        problem = "an update that was made before the default graph was open has been done at once"
-        raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(update)}.")
+        raise TypeError(
+            "an update that was made before the default graph was open has been done at once: "
+            f"call K.placeholder, or K.symbolic, before K.update; not {describe(update)}."
+        )
     return _tensor_of(graph, update)
 
 
@@ -283,8 +288,10 @@ def _graph_of(values: Sequence[Any]) -> SessionGraph:
     if found is None:
         return recording_graph() or SessionGraph()
     if not isinstance(found, SessionGraph):
-        problem = f"its tensors must be of the default graph, but some belong to {found.name!r}"
-        raise ValueError(f"{problem}: run tensors of other graphs with dovetail.function.")
+        raise ValueError(
+            f"its tensors must be of the default graph, but some belong to {found.name!r}: "
+            "run tensors of other graphs with dovetail.function."
+        )
     return found
 
 

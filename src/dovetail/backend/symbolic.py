@@ -64,8 +64,9 @@ def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any
         op: a function of the variable's value and `value`; several such updates of one program add up.
     """
     if trace.current_graph() not in (None, graph):
-        problem = "a value computed inside a branch or a loop cannot update a variable: use K.switch on the value"
-        raise ValueError(f"{problem} instead.")
+        raise ValueError(
+            "a value computed inside a branch or a loop cannot update a variable: use K.switch on the value instead."
+        )
     value = trace.to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
     following = value if op is None else op(variables.read_for_update(graph, variable), value)
     variable.check_shape(following)

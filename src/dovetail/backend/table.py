@@ -53,9 +53,8 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                arguments.normalize(
-                    args, kwargs
-                )  # raises errors; the functions also take an int for a float, as Keras did
+                # This only raises errors: functions also take an int for a float, as Keras did.
+                arguments.normalize(args, kwargs)
                 if hooks.has_unknown_rank(args) or (kwargs and hooks.has_unknown_rank(kwargs.values())):
                     return hooks.with_unknown_rank(function, f"K.{name}", args, kwargs)
                 return function(*args, **kwargs)
