@@ -28,6 +28,9 @@ class Numbers:
         self._values: dict[int, Any] = {0: b""}
         self._new = itertools.count(1)
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def of(self, values: np.ndarray) -> np.ndarray:
         """The numbers of an array of values, int64."""
         return packed([self.number(one) for one in values.reshape(-1).tolist()], np.int64, values.shape)

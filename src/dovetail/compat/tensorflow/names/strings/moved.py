@@ -7,11 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, StringTensor, in_graph, is_of_run, joined
+from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph, is_of_run, joined
 from dovetail.compat.tensorflow.names.strings.text import Text, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import Wrapper
 from dovetail.core.scopes import not_building
 from dovetail.core.structure import flatten, unflatten
+from dovetail.formats.host.numbers import Numbers
 
 
 def by_op(words: str) -> Wrapper:
@@ -38,10 +39,10 @@ def _by_numbers(function: Callable[..., Any], given: dict[str, Any], texts: dict
     if any(map(is_of_run, [*given.values(), *texts.values()])):
         leaves, structure = flatten(function(**given | {key: in_graph(x).numbers for key, x in texts.items()}))
         return unflatten(structure, map(StringTensor, leaves))
-    numbers = {key: NUMBERS.of(strings_of(x), keep=True) for key, x in texts.items()}
+    numbers = Numbers()
     with not_building():
-        leaves, structure = flatten(function(**given | numbers))
-    return unflatten(structure, [Text(NUMBERS.strings(leaf)) for leaf in leaves])
+        leaves, structure = flatten(function(**given | {key: numbers.of(strings_of(x)) for key, x in texts.items()}))
+    return unflatten(structure, [Text(numbers.values(leaf)) for leaf in leaves])
 
 
 def _taking_strings(function: Callable[..., Any], words: str, compute: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ of variables, stay.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from dovetail.core.scopes import Scoped, not_building
 from dovetail.core.structure import leaf
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import ValueKind, is_recorded, is_tensor, register
+from dovetail.formats.host.numbers import Numbers
 from dovetail.sessions import session as sessions
 from dovetail.trace import trace
 
@@ -43,41 +43,26 @@ NUMBER = as_dtype("int64")
 _run: Scoped[set[int] | None] = Scoped(None)  # the numbers that the run of this thread has used
 
 
-class _Numbers:
+class _NumbersOfRuns(Numbers):
     """The numbers of the strings that graphs compute with."""
 
     def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {b"": 0}
-        self._strings: dict[int, bytes] = {0: b""}
-        self._new, self._lock = itertools.count(1), threading.Lock()
+        super().__init__()
+        self._lock, self._kept = threading.Lock(), {0}
         self._runs: Counter[int] = Counter()  # how many runs use a number
-        self._kept = {0}
 
-    def of(self, strings: np.ndarray, keep: bool = False) -> np.ndarray:
+    def of(self, values: np.ndarray, keep: bool = False) -> np.ndarray:
         """The numbers of an array of strings, until the run ends, or for ever."""
         run = None if keep else _run.get()
         with self._lock:
-            found = [self._number(one, run) for one in strings.reshape(-1).tolist()]
-        return np.array(found, "int64").reshape(strings.shape)
-
-    def _number(self, string: bytes, run: set[int] | None) -> int:
-        number = self._numbers.get(string)
-        if number is None:
-            number = self._numbers[string] = next(self._new)
-            self._strings[number] = string
-        if run is None:
-            self._kept.add(number)
-        elif number not in run:
-            run.add(number)
-            self._runs[number] += 1
-        return number
-
-    def strings(self, numbers: Any) -> np.ndarray:
-        """The strings of an array of numbers, as bytes."""
-        array = np.asarray(numbers)
-        found = np.empty(array.size, object)
-        found[:] = [self._strings[number] for number in array.reshape(-1).tolist()]
-        return found.reshape(array.shape)
+            numbers = super().of(values)
+            used = {*numbers.reshape(-1).tolist()}
+            if run is None:
+                self._kept |= used
+            else:
+                self._runs.update(used - run)
+                run |= used
+        return numbers
 
     def end(self, run: set[int]) -> None:
         """Free the numbers that only this run has used."""
@@ -87,10 +72,10 @@ class _Numbers:
                 if self._runs[number] <= 0:
                     del self._runs[number]
                     if number not in self._kept:
-                        del self._numbers[self._strings.pop(number)]
+                        del self._numbers[self._values.pop(number)]
 
 
-NUMBERS = _Numbers()
+NUMBERS = _NumbersOfRuns()
 
 
 @contextmanager
@@ -151,7 +136,7 @@ class StringTensor(Strings):
 
     def written(self, arrays: Any) -> Any:
         """The result in a session: bytes, or an array of them."""
-        found = NUMBERS.strings(arrays[0])
+        found = NUMBERS.values(arrays[0])
         return found if found.ndim else found.item()
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
@@ -278,7 +263,7 @@ class _OnStrings:
         self.__name__ = getattr(function, "__name__", "function")
 
     def __call__(self, *arrays: np.ndarray) -> Any:
-        given = [NUMBERS.strings(x) if text else x for x, text in zip(arrays, self._takes, strict=True)]
+        given = [NUMBERS.values(x) if text else x for x, text in zip(arrays, self._takes, strict=True)]
         with not_building():
             found = self._function(*given)
         results = found if isinstance(found, (list, tuple)) else [found]
@@ -296,37 +281,19 @@ class _OfText(ValueKind):
     rank = 9
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        if any(map(is_of_run, _tensors(op, values))):
-            return self._recorded(op, values, name)
-        texts: list[np.ndarray] = []
-
-        def noted(value: Any) -> None:
-            if is_text(value):
-                texts.append(strings_of(value))
-
-        _mapped(op, values, noted)
-        strings = np.concatenate([text.reshape(-1) for text in texts])
-        if op.name in MOVING:
-            with not_building():
-                found = op(*_in_place_of_texts(op, values, np.arange(strings.size)))
-            parts = found if isinstance(found, (list, tuple)) else [found]
-            moved = [Text(strings[part.numpy()], op.name, name) for part in parts]
-            return moved if isinstance(found, (list, tuple)) else moved[0]
-        has_type = op.name != "ZerosLike" or values[-1] is not None
-        if op.name in COMPARING or (op.name in COUNTING and has_type):
-            numbers = np.unique(strings, return_inverse=True)[1]
-            return op(*_in_place_of_texts(op, values, numbers), name=name)
-        raise _takes_none(op)
-
-    def _recorded(self, op: Op, values: list[Any], name: str | None) -> Any:
-        """A call in a graph, which computes with the numbers of the strings."""
         if op.name not in MOVING | COMPARING | COUNTING:
-            raise _takes_none(op)
-        numbers = _mapped(op, values, lambda value: in_graph(value).numbers if is_text(value) else value)
-        found = op(*numbers, name=name)
-        if op.name not in MOVING:
-            return found
-        return [*map(StringTensor, found)] if isinstance(found, (list, tuple)) else StringTensor(found)
+            raise op_error(TypeError, op.name, "it takes no strings: compute them by tf.py_func, or in Python.")
+        gives_strings = op.name in MOVING or (op.name == "ZerosLike" and values[-1] is None)
+        if any(map(is_of_run, _tensors(op, values))):
+            found = op(*_with_numbers(op, values, lambda text: in_graph(text).numbers), name=name)
+            return _each(StringTensor, found) if gives_strings else found
+        numbers = Numbers()
+        given = _with_numbers(op, values, lambda text: numbers.of(strings_of(text)))
+        if not gives_strings:
+            return op(*given, name=name)
+        with not_building():
+            found = op(*given)
+        return _each(lambda part: Text(numbers.values(part.numpy()), op.name, name), found)
 
     def in_graph(self, value: Any, graph: Any) -> Any:
         return numbers_of(value)
@@ -340,10 +307,6 @@ def is_of_run(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(is_of_run, value))
     return isinstance(value, StringTensor) or is_recorded(value)
-
-
-def _takes_none(op: Op) -> Exception:
-    return op_error(TypeError, op.name, "it takes no strings: compute them by tf.py_func, or in Python.")
 
 
 def _mapped(op: Op, values: list[Any], function: Callable[[Any], Any]) -> list[Any]:
@@ -360,17 +323,14 @@ def _tensors(op: Op, values: list[Any]) -> list[Any]:
     return found
 
 
-def _in_place_of_texts(op: Op, values: list[Any], numbers: np.ndarray) -> list[Any]:
-    """The arguments of a call with parts of an array of numbers in place of strings, which follow each other in it."""
-    left = iter(numbers.reshape(-1))
+def _with_numbers(op: Op, values: list[Any], numbers: Callable[[Any], Any]) -> list[Any]:
+    """The arguments of a call with numbers in place of strings."""
+    return _mapped(op, values, lambda value: numbers(value) if is_text(value) else value)
 
-    def part(value: Any) -> Any:
-        if not is_text(value):
-            return value
-        shape = strings_of(value).shape
-        return np.array([next(left) for _ in range(int(np.prod(shape)))], "int64").reshape(shape)
 
-    return _mapped(op, values, part)
+def _each(function: Callable[[Any], Any], found: Any) -> Any:
+    """A function's result for a result of a call, or for each of them."""
+    return [*map(function, found)] if isinstance(found, (list, tuple)) else function(found)
 
 
 _OF_TEXT = _OfText()

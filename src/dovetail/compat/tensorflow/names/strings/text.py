@@ -10,10 +10,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import is_of_strings
-from dovetail.core.errors import describe
 from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_recorded
+from dovetail.formats.host.arrays import strings_of as strings_of
 from dovetail.graph.naming import new_scope
 
 
@@ -136,19 +136,3 @@ def is_text(value: Any, dtype: Any = None) -> bool:
 def text(value: Any, name: str | None = None) -> Any:
     """Strings as a tensor; a tensor of strings itself."""
     return value if isinstance(value, Strings) else Text(strings_of(value), name=name)
-
-
-def strings_of(value: Any) -> np.ndarray:
-    """A value of strings as an array of bytes.
-
-    Raises:
-        TypeError: some part is no string.
-    """
-
-    def encoded(one: Any) -> bytes:
-        if not isinstance(one, (str, bytes)):
-            raise TypeError(f"strings are needed, not {describe(one)}, of the type {type(one).__name__}.")
-        return one.encode() if isinstance(one, str) else bytes(one)
-
-    array = value.strings if isinstance(value, Text) else np.array(value, object)
-    return np.array([encoded(one) for one in array.reshape(-1).tolist()], object).reshape(array.shape)

@@ -156,7 +156,7 @@ def text_v1(name: str, tensor: Any, collections: Any = None) -> SummaryNode:
     """
 
     def written(tag: str, array: np.ndarray) -> list[Any]:
-        return summaries.tensor_value(tag, NUMBERS.strings(array), summaries.metadata("text", summaries.TENSOR))
+        return summaries.tensor_value(tag, NUMBERS.values(array), summaries.metadata("text", summaries.TENSOR))
 
     return _node("TensorSummaryV2", name, numbers_of(tensor), written, collections, None)
 
