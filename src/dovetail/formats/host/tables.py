@@ -17,6 +17,15 @@ WHOLE_LINE, LINE_NUMBER = -2, -1  # columns of a file of text
 Table = dict[Any, Any]
 
 
+def items_of(keys: np.ndarray, values: np.ndarray) -> Table:
+    """The table of keys and values.
+
+    Raises:
+        ValueError: there are not as many keys as values.
+    """
+    return dict(zip(keys.reshape(-1).tolist(), values.reshape(-1).tolist(), strict=True))
+
+
 def fill(table: Table, keys: np.ndarray, values: np.ndarray) -> list[Any]:
     """Replace the items of a table."""
     table.clear()
@@ -24,12 +33,8 @@ def fill(table: Table, keys: np.ndarray, values: np.ndarray) -> list[Any]:
 
 
 def insert(table: Table, keys: np.ndarray, values: np.ndarray) -> list[Any]:
-    """Add items to a table.
-
-    Raises:
-        ValueError: there are not as many keys as values.
-    """
-    table.update(zip(keys.reshape(-1).tolist(), values.reshape(-1).tolist(), strict=True))
+    """Add items to a table; see `items_of`."""
+    table.update(items_of(keys, values))
     return []
 
 

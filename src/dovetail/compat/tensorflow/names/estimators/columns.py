@@ -24,6 +24,7 @@ from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
+from dovetail.formats.host.arrays import each
 from dovetail.formats.host.hashes import fingerprint64
 from dovetail.ops.shapes.shape import dims_of
 
@@ -237,7 +238,7 @@ def is_there(column: np.ndarray) -> np.ndarray:
 def _hashes(column: np.ndarray) -> np.ndarray:
     if column.dtype != object:
         return column.astype(np.int64).astype(np.uint64)
-    return np.array([fingerprint64(text) for text in column.ravel()], np.uint64).reshape(column.shape)
+    return each(fingerprint64, column, dtype=np.uint64)
 
 
 def _joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:

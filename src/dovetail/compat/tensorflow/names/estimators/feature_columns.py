@@ -28,7 +28,8 @@ from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
-from dovetail.formats.host.hashes import fingerprint64
+from dovetail.formats.host.arrays import each
+from dovetail.formats.host.hashes import bucket
 
 HASH_KEY = 0xDECAFCAFFE  # with which TensorFlow crosses columns
 
@@ -122,9 +123,8 @@ def categorical_column_with_hash_bucket(key: str, hash_bucket_size: int, dtype: 
 
     def find(x: Any) -> Any:
         def hashed(values: np.ndarray) -> np.ndarray:
-            texts = [value if isinstance(value, bytes) else str(value).encode() for value in values.ravel()]
-            found = [fingerprint64(text) % hash_bucket_size for text in texts]
-            return np.where(is_there(values), np.array(found, np.int64).reshape(values.shape), -1)
+            buckets = each(lambda value: bucket(value, hash_bucket_size), values, dtype=np.int64)
+            return np.where(is_there(values), buckets, -1)
 
         (ids,) = called(hashed, [x], ["int64"], [static_shape(x)], op="PyFuncStateless")
         return ids

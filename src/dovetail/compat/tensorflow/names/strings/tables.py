@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,58 +18,38 @@ from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strin
 from dovetail.compat.tensorflow.table import constant_value, function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded
-from dovetail.formats.host.hashes import fingerprint64
-
-Items = tuple[np.ndarray, np.ndarray]  # keys and values
+from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.formats.host import tables
 
 
 class Table:
     """A table that does not change.
 
     Args:
-        read: a function that returns the keys and the values.
+        read: a function that returns the items.
+        dtype: of the values.
         default: the value of other keys; with `buckets`, the one of their numbers.
         buckets: the number of values behind the last one that other keys get by their hash.
 
     Source: `tf.lookup.StaticHashTable`.
     """
 
-    def __init__(self, read: Callable[[], Items], dtype: Any, default: Any, buckets: int = 0) -> None:
-        self.value_dtype, self._read, self._default, self._buckets = dtype, read, default, buckets
-        self._items: dict[Any, Any] | None = None
+    def __init__(self, read: Callable[[], tables.Table], dtype: Any, default: Any, buckets: int = 0) -> None:
+        self.value_dtype, self._items, self._buckets = dtype, functools.cache(read), buckets
+        self._default = strings_of(default) if dtype is STRING else np.asarray(default, dtype.numpy)
         graph = graph_mode.graph()
         self.init = self.initializer = None if graph is None else graph.group(name="table_init")
         if graph is not None:
             graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.init)
 
-    def _known(self) -> dict[Any, Any]:
-        if self._items is None:
-            keys, values = self._read()
-            self._items = dict(zip(keys.reshape(-1).tolist(), values.reshape(-1).tolist(), strict=True))
-        return self._items
-
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys."""
-        kind = object if self.value_dtype is STRING else self.value_dtype.numpy
-
-        def find(keys: np.ndarray) -> np.ndarray:
-            found = np.empty(keys.size, kind)
-            found[:] = [self._value(key) for key in keys.reshape(-1).tolist()]
-            return found.reshape(keys.shape)
-
-        shape = keys.shape if hasattr(keys, "shape") else np.shape(keys)
-        return computed(find, [keys], [self.value_dtype], [shape], name)[0]
-
-    def _value(self, key: Any) -> Any:
-        items = self._known()
-        if key in items or not self._buckets:
-            return items.get(key, self._default)
-        return len(items) + fingerprint64(key if isinstance(key, bytes) else str(key).encode()) % self._buckets
+        find = lambda keys: tables.find(self._items(), keys, self._default, buckets=self._buckets)  # noqa: E731
+        return computed(find, [keys], [self.value_dtype], [static_shape(keys)], name)[0]
 
     def size(self, name: str | None = None) -> Any:
         """The number of its items, and of buckets."""
-        return computed(lambda: np.int64(len(self._known()) + self._buckets), [], ["int64"], [()], name)[0]
+        return computed(lambda: tables.size(self._items()) + self._buckets, [], ["int64"], [()], name)[0]
 
 
 class KeyValueTensorInitializer:
@@ -82,9 +64,9 @@ class KeyValueTensorInitializer:
         self._keys, self._values = _array(keys, key_dtype), _array(values, value_dtype)
         self.value_dtype = STRING if self._values.dtype == object else as_dtype(self._values.dtype)
 
-    def items(self) -> Items:
-        """The keys and the values."""
-        return self._keys, self._values
+    def items(self) -> tables.Table:
+        """The values of keys."""
+        return tables.items_of(self._keys, self._values)
 
 
 def _array(given: Any, dtype: Any) -> np.ndarray:
@@ -104,32 +86,13 @@ def hash_table(initializer: Any, default_value: Any, name: str | None = None) ->
 
     Source: `tf.lookup.StaticHashTable`.
     """
-    return Table(initializer.items, initializer.value_dtype, _plain(default_value))
+    return Table(initializer.items, initializer.value_dtype, default_value)
 
 
-def _plain(default: Any) -> Any:
-    return default.encode() if isinstance(default, str) else default
-
-
-def _lines(path: Any, count: int | None) -> np.ndarray:
-    lines = Path(str(path)).read_bytes().splitlines()
-    return strings_of(lines if count is None else lines[:count])
-
-
-def _of_words(words: Callable[[], np.ndarray], buckets: int, default: int) -> Table:
-    def items() -> Items:
-        found = words()
-        return found, np.arange(found.size)
-
-    return Table(items, as_dtype("int64"), default, buckets)
-
-
-def _of_numbers(words: Callable[[], np.ndarray], default: Any) -> Table:
-    def items() -> Items:
-        found = words()
-        return np.arange(found.size), found
-
-    return Table(items, STRING, _plain(default))
+def _lines(path: Any, count: int | None, *columns: int) -> tables.Table:
+    """The table of the first lines of a file, by columns of keys and values."""
+    most = -1 if count is None else count
+    return tables.items_of_lines(Path(str(path)).read_bytes().splitlines(), *columns, vocab_size=most)
 
 
 @function("contrib.lookup.index_table_from_tensor", "v1")
@@ -145,7 +108,8 @@ def index_table_from_tensor(
     Source: `tf.contrib.lookup.index_table_from_tensor`.
     """
     words = _array(mapping, None)
-    return _of_words(lambda: words, num_oov_buckets, default_value)
+    read = lambda: tables.items_of(words, np.arange(words.size))  # noqa: E731
+    return Table(read, as_dtype("int64"), default_value, num_oov_buckets)
 
 
 @function("contrib.lookup.index_table_from_file", "v1")
@@ -168,7 +132,8 @@ def index_table_from_file(
     """
     if not vocabulary_file:
         raise op_error(ValueError, "tf.contrib.lookup.index_table_from_file", "it needs the name of a file.")
-    return _of_words(lambda: _lines(vocabulary_file, vocab_size), num_oov_buckets, default_value)
+    read = partial(_lines, vocabulary_file, vocab_size, tables.WHOLE_LINE, tables.LINE_NUMBER)
+    return Table(read, as_dtype("int64"), default_value, num_oov_buckets)
 
 
 @function("contrib.lookup.index_to_string_table_from_tensor", "v1")
@@ -178,7 +143,7 @@ def index_to_string_table_from_tensor(mapping: Any, default_value: str = "UNK", 
     Source: `tf.contrib.lookup.index_to_string_table_from_tensor`.
     """
     words = _array(mapping, None)
-    return _of_numbers(lambda: words, default_value)
+    return Table(lambda: tables.items_of(np.arange(words.size), words), STRING, default_value)
 
 
 @function("contrib.lookup.index_to_string_table_from_file", "v1")
@@ -189,7 +154,8 @@ def index_to_string_table_from_file(
 
     Source: `tf.contrib.lookup.index_to_string_table_from_file`.
     """
-    return _of_numbers(lambda: _lines(vocabulary_file, vocab_size), default_value)
+    read = partial(_lines, vocabulary_file, vocab_size, tables.LINE_NUMBER, tables.WHOLE_LINE)
+    return Table(read, STRING, default_value)
 
 
 value("lookup.KeyValueTensorInitializer contrib.lookup.KeyValueTensorInitializer", KeyValueTensorInitializer)
