@@ -312,6 +312,44 @@ def test_strings_of_a_run_are_free_after_it():
         assert len(NUMBERS) == before
 
 
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+KEYS = ["b", "other", "", "a"]
+
+
+def looked_up(tf: Any, lookup: Any, path: str) -> list[Any]:
+    """The values of keys outside of graphs, and the sizes of the tables."""
+    items = tf.lookup.KeyValueTensorInitializer
+    tables = [
+        (tf.lookup.StaticHashTable(items(["a", "b"], [1, 2]), -1), KEYS),
+        (tf.lookup.StaticHashTable(items([1, 2], ["x", "y"]), "none"), tf.constant([[2, 7]])),
+        (lookup.index_table_from_tensor(["a", "b"], 5), KEYS),
+        (lookup.index_table_from_tensor([7, 9], 5, dtype=tf.int64), tf.constant([9, 8, -3], tf.int64)),
+        (lookup.index_table_from_file(path, vocab_size=2, default_value=-2), ["b", "c"]),
+        (lookup.index_to_string_table_from_tensor(["a"], "gone"), tf.constant([0, 1], tf.int64)),
+        (lookup.index_to_string_table_from_file(path), tf.constant([2, 9], tf.int64)),
+    ]
+    pairs = [
+        (table.lookup(keys if hasattr(keys, "shape") else tf.constant(keys)), table.size()) for table, keys in tables
+    ]
+    return [(values.numpy().tolist(), int(size)) for values, size in pairs]
+
+
+def test_tables_outside_of_graphs(engine, tmp_path):
+    require("tensorflow", "the oracle")
+    import tensorflow
+    from tensorflow.python.ops import lookup_ops
+
+    import dovetail.compat.tensorflow as ours
+
+    path = tmp_path / "words.txt"
+    path.write_text("a\nb\nlast one\n")
+    found = looked_up(ours, ours.compat.v1.contrib.lookup, str(path))
+    assert found == looked_up(tensorflow, lookup_ops, str(path))
+    table = ours.lookup.StaticHashTable(ours.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+    assert table.lookup(KEYS).numpy().tolist() == found[0][0]
+
+
 # -- readers ----------------------------------------------------------------------------------------------------------
 
 

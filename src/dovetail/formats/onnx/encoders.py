@@ -8,9 +8,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.constants import recorded, within
+from dovetail.formats.host.arrays import packed
+from dovetail.formats.host.tables import find, items_of
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.strings import array_of, elements, is_of_strings, of_numbers, words_at
+from dovetail.formats.onnx.strings import elements, is_of_strings, of_numbers, words_at
 from dovetail.formats.opaque import Unreadable
 
 KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}
@@ -34,9 +36,7 @@ def _looked_up(node: Node, keys: np.ndarray, values: np.ndarray) -> Any:
     default = node.array("default_tensor")[0] if "default_tensor" in node.attrs else default
     table = np.array([*values.tolist(), default], values.dtype)
     if keys.dtype.hasobject:
-        x, known = elements(node), {key: i for i, key in enumerate(keys.tolist())}
-        places = [known.get(one, len(values)) for one in x.reshape(-1).tolist()]
-        return Weight("", table[places].reshape(x.shape))
+        return Weight("", find(items_of(keys, values), elements(node), table[-1:].reshape(())))
     numbers = ops.expand_dims(node.tensor(0), -1)
     is_key = ops.equal(numbers, keys)
     is_key = is_key | (ops.isnan(numbers) & np.isnan(keys)) if keys.dtype.kind == "f" else is_key
@@ -98,7 +98,7 @@ def _map(node: Node) -> dict[Any, Any]:
 def _row(values: list[Any]) -> Weight:
     """A matrix of one row."""
     if values and isinstance(values[0], str):
-        return array_of(values, (1, -1))
+        return Weight("", packed(values, shape=(1, -1)))
     return Weight("", np.asarray([values], "int64" if all(isinstance(one, int) for one in values) else "float32"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from dovetail.core.read_limits import fold
 from dovetail.formats.constants import constant_of, recorded, within
+from dovetail.formats.host.arrays import joined, packed
+from dovetail.formats.host.strings import regex_full_match
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.regex import searched
 
 
 def is_of_strings(value: Any) -> bool:
@@ -53,12 +55,6 @@ def elements(node: Node) -> np.ndarray:
     return value.array if is_of_strings(value) else np.asarray(node.constant(0))
 
 
-def array_of(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -> Weight:
-    found = np.empty(len(values), dtype)
-    found[:] = values
-    return Weight("", found.reshape(shape))
-
-
 def _pair(node: Node) -> tuple[np.ndarray, ...]:
     """The strings of two inputs, with one shape."""
     x, y = _strings(node), _strings(node, 1)
@@ -76,12 +72,21 @@ def _joined(node: Node) -> Any:
 @special("StringSplit")
 def _split(node: Node) -> Any:
     """The parts of each string, with empty ones behind the last, and their number."""
-    x, most = _strings(node), node.attrs.get("maxsplit", -1)
-    rows = [text.split(node.attrs.get("delimiter") or None, most) for text in x.reshape(-1)]
+    x, delimiter, most = _strings(node), node.attrs.get("delimiter"), node.attrs.get("maxsplit", -1)
+    rows = [_parts(text, delimiter, most) for text in x.reshape(-1).tolist()]
     width = max(map(len, rows), default=0)
     fold(x.size * width * PLACE)
-    parts = [part for row in rows for part in (*row, *[""] * (width - len(row)))]
-    return [array_of(parts, (*x.shape, width)), Weight("", np.asarray([*map(len, rows)], "int64").reshape(x.shape))]
+    padded = [[*row, *[""] * (width - len(row))] for row in rows]
+    counts = packed([*map(len, rows)], "int64", x.shape)
+    return [Weight("", joined(padded).reshape(*x.shape, width)), Weight("", counts)]
+
+
+def _parts(text: str, delimiter: str | None, most: int) -> list[str]:
+    """The parts of a string; without a delimiter, between spaces, of which none is left around it."""
+    text = text if delimiter else text.strip(" ")
+    if not text or not most:
+        return [text] if text else []
+    return text.split(delimiter, most) if delimiter else re.split(" +", text, maxsplit=max(most, 0))
 
 
 PLACE = 8  # bytes of the place of a string in an array
@@ -96,14 +101,12 @@ def _normalized(node: Node) -> Any:
     stops = {known(word) for word in node.attrs.get("stopwords", ())}
     x = _strings(node)
     kept = [change(text) for text in x.reshape(-1) if known(text) not in stops] or [""]
-    return array_of(kept, (1, -1) if x.ndim == 2 else (-1,))
+    return Weight("", packed(kept, shape=(1, -1) if x.ndim == 2 else (-1,)))
 
 
 @special("RegexFullMatch")
 def _matches(node: Node) -> Any:
-    x = _strings(node)
-    found = searched(node.attrs["pattern"], x.reshape(-1).tolist())
-    return Weight("", np.asarray(found, bool).reshape(x.shape))
+    return Weight("", regex_full_match(_strings(node), node.attrs["pattern"]))
 
 
 @special("Equal")

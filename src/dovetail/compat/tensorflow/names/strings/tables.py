@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strin
 from dovetail.compat.tensorflow.table import constant_value, function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.core.value_kinds import is_recorded
 from dovetail.formats.host import tables
 
 
@@ -45,7 +45,8 @@ class Table:
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys."""
         find = lambda keys: tables.find(self._items(), keys, self._default, buckets=self._buckets)  # noqa: E731
-        return computed(find, [keys], [self.value_dtype], [static_shape(keys)], name)[0]
+        shape = keys.shape if hasattr(keys, "shape") else np.shape(keys)
+        return computed(find, [keys], [self.value_dtype], [shape], name)[0]
 
     def size(self, name: str | None = None) -> Any:
         """The number of its items, and of buckets."""
