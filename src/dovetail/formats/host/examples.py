@@ -1,4 +1,4 @@
-"""Serialised messages `tf.train.Example` and `SequenceExample`, as arrays of their features."""
+"""The features of messages `tf.train.Example` and `SequenceExample` as arrays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.formats.host.arrays import STRINGS, joined, numpy_dtype, sparse, splits_of
-from dovetail.formats.wire.messages import TENSORFLOW, parsed
+from dovetail.formats.host.arrays import STRINGS, joined, sparse
 
 KINDS = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}  # field with values → their dtype
 
@@ -107,115 +105,3 @@ def arrays_of(
     """
     pairs = ((feature, [one.get(feature.key) for one in examples]) for feature in features)
     return [array for feature, rows in pairs for array in feature.arrays(rows, is_single)]
-
-
-# -- nodes ------------------------------------------------------------------------------------------------------------
-
-
-def parse_example(
-    serialized: np.ndarray,
-    names: np.ndarray,
-    *given: np.ndarray,
-    Nsparse: int,
-    Ndense: int,
-    sparse_types: Sequence[Any],
-    Tdense: Sequence[Any],
-    dense_shapes: Sequence[Any],
-) -> list[np.ndarray]:
-    """The features of examples; see `parse_example_v2`.
-
-    Args:
-        serialized: the messages.
-        names: are not read.
-        given: the keys of sparse features, those of dense ones, and the defaults of these.
-        Nsparse, Ndense: the numbers of keys.
-        sparse_types, Tdense, dense_shapes: of the features.
-    """
-    keys, defaults = [array.item() for array in given[: Nsparse + Ndense]], given[Nsparse + Ndense :]
-    return _parsed(serialized, keys[:Nsparse], sparse_types, keys[Nsparse:], Tdense, dense_shapes, defaults)
-
-
-def parse_single_example(
-    serialized: np.ndarray,
-    *defaults: np.ndarray,
-    sparse_keys: Sequence[str],
-    dense_keys: Sequence[str],
-    sparse_types: Sequence[Any],
-    Tdense: Sequence[Any],
-    dense_shapes: Sequence[Any],
-) -> list[np.ndarray]:
-    """The features of an example; see `parse_example_v2`."""
-    return _parsed(serialized, sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes, defaults)
-
-
-def parse_example_v2(
-    serialized: np.ndarray,
-    names: np.ndarray,
-    sparse_keys: np.ndarray,
-    dense_keys: np.ndarray,
-    ragged_keys: np.ndarray,
-    *defaults: np.ndarray,
-    sparse_types: Sequence[Any],
-    Tdense: Sequence[Any],
-    dense_shapes: Sequence[Any],
-    ragged_value_types: Sequence[Any],
-    ragged_split_types: Sequence[Any],
-) -> list[np.ndarray]:
-    """The features of examples.
-
-    Args:
-        serialized: the messages, one or a vector.
-        names: are not read.
-        sparse_keys, dense_keys, ragged_keys: vectors of keys.
-        defaults: for each dense feature, the value of examples without it; of size 0 if there is none.
-        sparse_types, Tdense, ragged_value_types: for each key its dtype; None stands for strings.
-        dense_shapes: for each dense feature its shape.
-        ragged_split_types: for each ragged feature the dtype of its splits.
-
-    Returns:
-        The indices of all sparse features, their values, and their shapes; the dense features; the values of the ragged
-        ones, and their splits.
-
-    Raises:
-        ValueError: a message is no example, or its features are others.
-    """
-    found = _parsed(serialized, sparse_keys.tolist(), sparse_types, dense_keys.tolist(), Tdense, dense_shapes, defaults)
-    examples = _features_of(serialized)
-    features = _features(ragged_keys.tolist(), ragged_value_types)
-    rows = [feature.values([example.get(feature.key) for example in examples]) for feature in features]
-    values = [joined(row, feature.dtype) for row, feature in zip(rows, features, strict=True)]
-    return [*found, *values, *map(splits_of, rows, ragged_split_types)]
-
-
-def _features_of(serialized: np.ndarray) -> list[Mapping[str, Any]]:
-    """The features of each example by name."""
-
-    def features(data: bytes) -> Mapping[str, Any]:
-        try:
-            return parsed(TENSORFLOW.Example, data, "an example", "the bytes").features.feature
-        except FormatError:
-            raise ValueError(f"the record {data[:20]!r} is no serialised tf.train.Example.") from None
-
-    return list(map(features, serialized.reshape(-1).tolist()))
-
-
-def _features(keys: Sequence[str | bytes], dtypes: Sequence[Any], *rest: Sequence[Any]) -> list[Feature]:
-    """Features of keys, dtypes, and of shapes and defaults if there are such."""
-    names = [key.decode(errors="replace") if isinstance(key, bytes) else key for key in keys]
-    return [Feature(*row) for row in zip(names, map(numpy_dtype, dtypes), *rest, strict=True)]
-
-
-def _parsed(
-    serialized: np.ndarray,
-    sparse_keys: Sequence[str | bytes],
-    sparse_types: Sequence[Any],
-    dense_keys: Sequence[str | bytes],
-    dense_types: Sequence[Any],
-    dense_shapes: Sequence[Any],
-    defaults: Sequence[np.ndarray],
-) -> list[np.ndarray]:
-    """The indices of sparse features, their values, their shapes, and the dense features."""
-    examples, is_single = _features_of(serialized), not serialized.ndim
-    parts = arrays_of(_features(sparse_keys, sparse_types), examples, is_single)
-    dense = arrays_of(_features(dense_keys, dense_types, dense_shapes, defaults), examples, is_single)
-    return [*parts[::3], *parts[1::3], *parts[2::3], *dense]

@@ -29,6 +29,7 @@ from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes
+from dovetail.formats.tensorflow.host import parsing as parsing
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.host import examples, images, ragged, strings, tables, unicode
+from dovetail.formats.host import images, ragged, strings, tables, unicode
 from dovetail.formats.tensorflow.host.table import HOST, Function, host
 
 _TABLE: Mapping[str, Callable[..., Any]] = {
@@ -54,9 +54,6 @@ _TABLE: Mapping[str, Callable[..., Any]] = {
     "SparseToDense": ragged.dense_of_sparse,
     "SparseFillEmptyRows": ragged.fill_empty_rows,
     "SparseReshape": ragged.reshape_sparse,
-    "ParseExample": examples.parse_example,
-    "ParseExampleV2": examples.parse_example_v2,
-    "ParseSingleExample": examples.parse_single_example,
     "DecodePng DecodeJpeg DecodeBmp DecodeImage": images.decode,
     "EncodePng": images.encode_png,
     "EncodeJpeg": images.encode_jpeg,

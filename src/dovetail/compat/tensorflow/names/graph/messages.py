@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.entries import lazy
 from dovetail.compat.tensorflow.names.array.core import STRING
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype, is_of_strings
+from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.wire import tensors
 from dovetail.formats.wire.messages import TENSORFLOW
 
@@ -78,10 +79,7 @@ def make_tensor_proto(
 def _array(values: Any, dtype: Any) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind in "OSU" or (dtype is not None and is_of_strings(dtype)):
-        texts = [one.encode() if isinstance(one, str) else bytes(one) for one in array.reshape(-1).tolist()]
-        made = np.empty(len(texts), object)
-        made[:] = texts
-        return made.reshape(array.shape)
+        return strings_of(array)
     if dtype is not None:
         return array.astype(as_dtype(dtype).numpy)
     is_python = not isinstance(values, (np.ndarray, np.generic))

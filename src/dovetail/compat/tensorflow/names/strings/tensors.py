@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -106,21 +107,7 @@ class StringTensor(Strings):
         self.numbers, self.tensors = numbers, [numbers]
         numbers.face = self
 
-    @property
-    def graph(self) -> Any:
-        return self.numbers.graph
-
-    @property
-    def op(self) -> Any:
-        return self.numbers.op
-
-    @property
-    def name(self) -> str:
-        return self.numbers.name
-
-    @property
-    def shape(self) -> Any:
-        return self.numbers.shape
+    graph, op, name, shape = (property(attrgetter(f"numbers.{one}")) for one in ("graph", "op", "name", "shape"))
 
     def get_shape(self) -> Any:
         """The shape, with its dimensions."""
