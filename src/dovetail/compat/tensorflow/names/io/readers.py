@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.io.queues import QueueBase
-from dovetail.compat.tensorflow.names.io.records import TFRecordOptions
+from dovetail.compat.tensorflow.names.io.records import options_of
 from dovetail.compat.tensorflow.names.strings.tensors import called
 from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
 from dovetail.core.errors import op_error
@@ -139,7 +139,7 @@ class TFRecordReader(ReaderBase):
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         super().__init__(name)
         need("tf.TFRecordReader")
-        self._options = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+        self._options = options_of(options)
 
     def records(self, path: str) -> Iterator[Record]:
         for number, record in enumerate(read_records(path, self._options.compression_type)):

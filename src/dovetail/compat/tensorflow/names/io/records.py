@@ -56,7 +56,8 @@ class TFRecordOptions:
         self.compression_level = -1 if compression_level is None else compression_level
 
 
-def _options(given: Any) -> TFRecordOptions:
+def options_of(given: Any) -> TFRecordOptions:
+    """Options, of the name or the number of a compression."""
     return given if isinstance(given, TFRecordOptions) else TFRecordOptions(given)
 
 
@@ -75,7 +76,7 @@ class TFRecordWriter:
 
     def __init__(self, path: str | os.PathLike[str], options: Any = None) -> None:
         need("tf.io.TFRecordWriter")
-        chosen = _options(options)
+        chosen = options_of(options)
         check_compression(chosen.compression_type)
         file = open(path, "wb")  # noqa: SIM115  # until `close`
         self._writer = RecordWriter(file, chosen.compression_type, chosen.compression_level)
@@ -114,7 +115,7 @@ def tf_record_iterator(path: str, options: Any = None) -> Iterator[bytes]:
     Source: `tf.compat.v1.io.tf_record_iterator`.
     """
     need("tf.io.tf_record_iterator")
-    return read_records(path, _options(options).compression_type)
+    return read_records(path, options_of(options).compression_type)
 
 
 # -- examples ---------------------------------------------------------------------------------------------------------
