@@ -149,6 +149,12 @@ def test_modules_name_lower_floors_alone():
     assert (sorted(up - listed()), sorted(listed() - up)) == ([], [])
 
 
+def test_contributing_draws_the_floors():
+    lines = [[name for name in floor.split() if not name.startswith("__")] for floor in reversed(FLOORS)]
+    drawing = "\n".join(map(", ".join, lines))
+    assert f"```text\n{drawing}\n```" in (ROOTS[0].parent.parent / "CONTRIBUTING.md").read_text()
+
+
 def test_core_has_floors():
     floors = {f"dovetail.core.{name}": number for number, names in enumerate(CORE.values()) for name in names.split()}
     assert {"dovetail.core", *floors} == {name for name in FILES if package_of(name) == "core"}
