@@ -63,3 +63,14 @@ def test_the_report_says_what_to_write(project, capsys):
     write(project / "none", {"a.py": "print(1)"})
     assert main(["audit", str(project / "none")]) == 0
     assert capsys.readouterr().out == "No file uses TensorFlow or Keras.\n"
+
+
+@pytest.mark.parametrize(("command", "subject"), [("k-audit", "K"), ("tf-audit", "tf"), (None, "keras")])
+def test_one_subject_alone(project, capsys, command, subject):
+    status = main(["audit", str(project), "--only", subject, "--json"])
+    found = capsys.readouterr().out
+    names = [one["name"] for one in json.loads(found)["functions"]]
+    assert names == {"K": ["mean", "square", "squre"], "keras": []}.get(subject, names)
+    if command is not None:
+        assert main([command, str(project), "--json"]) == status == 1
+        assert capsys.readouterr().out == found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 from dovetail.core.engine_registry import AUTO, known_engines
 
@@ -13,19 +12,6 @@ def add_engine(parser: argparse._ActionsContainer, purpose: str = "the engine") 
     """Add `--engine`, of one engine or "auto"."""
     default = "(default: $DOVETAIL_ENGINE, else auto)"
     parser.add_argument("--engine", choices=[*known_engines(), AUTO], help=f"{purpose} {default}")
-
-
-def add_audit(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of an audit."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a .py file, a notebook, or a folder")
-    parser.add_argument(
-        "--engine",
-        action="append",
-        choices=known_engines(),
-        help="an engine to run on; may be given several times (default: all that the names were tested on)",
-    )
-    parser.add_argument("--verbose", action="store_true", help="show every place")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def number(least: int) -> Callable[[str], int]:

@@ -6,16 +6,17 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.cli.audit import k_verdict, keras_verdict, tensorflow_verdict
 from dovetail.cli.audit.k_verdict import FAILS, Verdict
 from dovetail.cli.audit.report import NEXT, SHOWN, Report, some
-from dovetail.cli.options import add_audit
 from dovetail.compat.run import running
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.source.sources import Source, Unread, imported_files, read
 from dovetail.compat.source.uses import Use, find, of_k, of_keras, of_tensorflow
+from dovetail.core.engine_registry import known_engines
 from dovetail.core.texts import table
 
 DESCRIPTION = """\
@@ -29,6 +30,9 @@ examples:
   dovetail audit train.py model.ipynb            these files
   dovetail audit src/ --verbose                  all files of a folder; every place
   dovetail audit src/ --engine jax --json        on one engine, for programs
+  dovetail audit src/ --only K                   the functions of the Keras backend, each with its engines
+  dovetail k-audit src/ --engine jax             the same, on one engine
+  dovetail tf-audit src/ --verbose               the names of TensorFlow, as --only tf; every place
 
 `dovetail run train.py` runs a program as it is.
 The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong.
@@ -55,16 +59,24 @@ SUBJECTS = {
     "K": Subject(of_k, k_verdict.judge, k_verdict.tested_engines),
 }
 
-declare = add_audit
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a .py file, a notebook, or a folder")
+    parser.add_argument(
+        "--engine",
+        action="append",
+        choices=known_engines(),
+        help="an engine to run on; may be given several times (default: all that the names were tested on)",
+    )
+    parser.add_argument("--only", choices=SUBJECTS, help="the names of TensorFlow, of Keras, or of its backend alone")
+    parser.add_argument("--verbose", action="store_true", help="show every place")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(options: argparse.Namespace, only: str | None = None) -> int:
-    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read.
-
-    Args:
-        options: the command line.
-        only: the subject to report on, alone; None for the whole program.
-    """
+def run(options: argparse.Namespace) -> int:
+    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read."""
+    only: str | None = options.only
     try:
         sources, unread = read(options.paths)
     except FileNotFoundError as error:

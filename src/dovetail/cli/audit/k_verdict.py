@@ -18,7 +18,7 @@ from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.source.uses import Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
-NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail tf-audit` reports on
+NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail audit --only tf` reports on
 WORKS, DIFFERS, FAILS, UNTESTED = STATES = ("works", "differs", "fails", "untested")
 
 
