@@ -13,9 +13,8 @@ from dovetail.ops.control.flow import scan
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import square
 from dovetail.ops.math.reduce import sum
-from dovetail.ops.math.trigonometry import tanh
-from dovetail.ops.nn.activation import sigmoid
 from dovetail.ops.samples import array, sample
+from dovetail.ops.sequence.cells import GRUStep, gru_cell
 from dovetail.ops.sequence.steps import before_each, by_step, recurrent_dims, weight_gradient
 from dovetail.ops.shapes.join import concatenate, split, stack
 
@@ -85,8 +84,7 @@ def gru(x: Float, h: Float, kernel: Float, recurrent_kernel: Float, bias: MaybeF
     """
 
     def step(h: Any, row: Any) -> Any:
-        z, _, candidate, _ = _gates(*_products(row, h, kernel, recurrent_kernel, bias))
-        h = candidate + z * (h - candidate)
+        h = _step(*_products(row, h, kernel, recurrent_kernel, bias), h)[0].h
         return h, h
 
     h, outputs = scan(step, h, by_step(x))
@@ -99,11 +97,10 @@ def _products(x: Any, h: Any, kernel: Any, recurrent_kernel: Any, bias: Any) -> 
     return (row, product) if bias is None else (row + bias[0], product + bias[1])
 
 
-def _gates(row: Any, product: Any) -> tuple[Any, Any, Any, Any]:
-    """The update gate, the reset gate, the candidate, and the product that was reset for it."""
+def _step(row: Any, product: Any, h: Any) -> tuple[GRUStep, Any]:
+    """A step, and the product that its reset gate changes."""
     (x_z, x_r, x_n), (h_z, h_r, h_n) = split(row, 3, axis=-1), split(product, 3, axis=-1)
-    r = sigmoid(x_r + h_r)  # with its gradient, one sigmoid of all takes more time than two of parts
-    return sigmoid(x_z + h_z), r, tanh(x_n + r * h_n), h_n
+    return gru_cell((x_r + h_r, x_z + h_z), lambda r: x_n + r * h_n, h), h_n
 
 
 @gru.gradient
@@ -138,7 +135,7 @@ def gru_grad(
     """
     x, g = by_step(x), by_step(g)
     before = before_each(by_step(y), h)
-    z, r, candidate, reset = _gates(*_products(x, before, kernel, recurrent_kernel, bias))
+    (r, z, candidate, _), reset = _step(*_products(x, before, kernel, recurrent_kernel, bias), before)
     to_candidate = (1 - z) * (1 - square(candidate))
     to_z = (before - candidate) * z * (1 - z)
     to_r = reset * r * (1 - r)
@@ -203,9 +200,7 @@ def gru_reset_before(
     to_gates, to_candidate = _recurrent_parts(recurrent_kernel)
 
     def step(h: Any, row: Any) -> Any:
-        z, r, x_n = _gates_before(_row(row, kernel, bias), matmul(h, to_gates))
-        candidate = tanh(x_n + matmul(r * h, to_candidate))
-        h = candidate + z * (h - candidate)
+        h = _step_before(row, h, kernel, to_gates, to_candidate, bias).h
         return h, h
 
     h, outputs = scan(step, h, by_step(x))
@@ -218,15 +213,11 @@ def _recurrent_parts(recurrent_kernel: Any) -> Any:
     return concatenate([z, r], axis=-1), n
 
 
-def _row(x: Any, kernel: Any, bias: Any) -> Any:
+def _step_before(x: Any, h: Any, kernel: Any, to_gates: Any, to_candidate: Any, bias: Any) -> GRUStep:
     row = matmul(x, kernel)
-    return row if bias is None else row + bias
-
-
-def _gates_before(row: Any, product: Any) -> tuple[Any, Any, Any]:
-    """The update gate, the reset gate, and the part of the inputs in the candidate."""
-    (x_z, x_r, x_n), (h_z, h_r) = split(row, 3, axis=-1), split(product, 2, axis=-1)
-    return sigmoid(x_z + h_z), sigmoid(x_r + h_r), x_n
+    x_z, x_r, x_n = split(row if bias is None else row + bias, 3, axis=-1)
+    h_z, h_r = split(matmul(h, to_gates), 2, axis=-1)
+    return gru_cell((x_r + h_r, x_z + h_z), lambda r: x_n + matmul(r * h, to_candidate), h)
 
 
 @gru_reset_before.gradient
@@ -257,8 +248,7 @@ def gru_reset_before_grad(
     x, g = by_step(x), by_step(g)
     before = before_each(by_step(y), h)
     to_gates, to_candidate = _recurrent_parts(recurrent_kernel)
-    z, r, x_n = _gates_before(_row(x, kernel, bias), matmul(before, to_gates))
-    candidate = tanh(x_n + matmul(r * before, to_candidate))
+    r, z, candidate, _ = _step_before(x, before, kernel, to_gates, to_candidate, bias)
     of_candidate = (1 - z) * (1 - square(candidate))
     of_z = (before - candidate) * z * (1 - z)
     of_r = before * r * (1 - r)

@@ -16,6 +16,7 @@ from dovetail.ops.math.reduce import sum
 from dovetail.ops.math.trigonometry import tanh
 from dovetail.ops.nn.activation import sigmoid
 from dovetail.ops.samples import array, sample
+from dovetail.ops.sequence.cells import lstm_cell
 from dovetail.ops.sequence.steps import before_each, by_step, recurrent_dims, weight_gradient
 from dovetail.ops.shapes.join import concatenate, split
 
@@ -74,19 +75,11 @@ def lstm(
     def step(state: Any, row: Any) -> Any:
         h, c = state  # in the loop, the gradient of the input's product takes less time than outside of it
         z = matmul(row, kernel) + matmul(h, recurrent_kernel)
-        i, f, g, o = _gates(z if bias is None else z + bias)
-        c = f * c + i * g
-        h = o * tanh(c)
-        return (h, c), h
+        after = lstm_cell(split(z if bias is None else z + bias, 4, axis=-1), c)
+        return (after.h, after.c), after.h
 
     (h, c), outputs = scan(step, (h, c), by_step(x))
     return by_step(outputs), h, c
-
-
-def _gates(z: Any) -> tuple[Any, Any, Any, Any]:
-    """The input gate, the forget gate, the new cell and the output gate."""
-    i, f, cell, o = split(z, 4, axis=-1)  # with its gradient, one sigmoid of all takes more time than three of parts
-    return sigmoid(i), sigmoid(f), tanh(cell), sigmoid(o)
 
 
 @lstm.gradient
@@ -139,7 +132,9 @@ def lstm_grad(
     x, g = by_step(x), by_step(g)
     before = before_each(by_step(y), h)
     rows = matmul(x, kernel) + matmul(before, recurrent_kernel)
-    i, f, cell, o = _gates(rows if bias is None else rows + bias)
+    i, f, cell, o = split(rows if bias is None else rows + bias, 4, axis=-1)
+    # with its gradient, one sigmoid of all takes more time than three of parts
+    i, f, cell, o = sigmoid(i), sigmoid(f), tanh(cell), sigmoid(o)
 
     def grow(c: Any, row: Any) -> Any:
         factor, added = row

@@ -11,6 +11,7 @@ from dovetail.formats.onnx.bodies.arithmetic import hard_sigmoid
 from dovetail.formats.onnx.bodies.shapes import reversed_rows
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
+from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
 
 # name of an activation → the function of (x, alpha, beta), with the defaults of the numbers
@@ -37,7 +38,7 @@ Fast = Callable[..., Any]
 def _functions(names: Any, default: Sequence[str], alphas: Any, betas: Any, count: int) -> list[Functions]:
     """The activations of each direction; numbers are given for those that have some."""
     alphas, betas = list(alphas or []), list(betas or [])
-    found: list[Any] = []
+    functions: list[Any] = []
     for name in names or list(default) * count:
         known = {key.lower(): value for key, value in ACTIVATIONS.items()}.get(name.lower())
         if known is None:
@@ -45,9 +46,9 @@ def _functions(names: Any, default: Sequence[str], alphas: Any, betas: Any, coun
         function, alpha, beta = known
         a = alphas.pop(0) if alphas and alpha else alpha
         b = betas.pop(0) if betas and beta else beta
-        found.append(lambda x, function=function, a=a, b=b: function(x, a, b))
+        functions.append(lambda x, function=function, a=a, b=b: function(x, a, b))
     each = len(default)
-    return [found[i * each : (i + 1) * each] for i in range(count)]
+    return [functions[i * each : (i + 1) * each] for i in range(count)]
 
 
 def layer(
@@ -105,7 +106,6 @@ def _steps(cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, le
 
     The last states of a row without steps are zeros, as those of ONNX Runtime.
     """
-    count = counted(dims_of(x)[0])
 
     def limited(value: Any) -> Any:
         return ops.clip(value, -clip, clip) if clip else value
@@ -119,27 +119,25 @@ def _steps(cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, le
         new = [ops.where(is_inside, one, old) for one, old in zip(new, states, strict=True)]
         return tuple(new), ops.where(is_inside, new[0], ops.zeros_like(new[0]))
 
-    last, y = ops.scan(step, tuple(states), (x, count))
+    last, y = ops.scan(step, tuple(states), (x, counted(dims_of(x)[0])))
     if lengths is not None:
         has_steps = ops.expand_dims(ops.greater(lengths, 0), 1)
         last = [ops.where(has_steps, one, ops.zeros_like(one)) for one in last]
     return [y, *last]
 
 
-def _bias(bias: Any, count: int, units: int) -> list[Any]:
-    """The biases of gates, the inputs' and the recurrent ones; zeros if there are none."""
-    return [0.0] * (2 * count) if bias is None else [bias[i * units : (i + 1) * units] for i in range(2 * count)]
-
-
-def _gates(kernel: Any, count: int) -> list[Any]:
-    units = kernel.shape[0] // count
-    return [ops.transpose(kernel[i * units : (i + 1) * units]) for i in range(count)]
+def _sums(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any, gates: int) -> tuple[list[Any], list[Any]]:
+    """The products of the inputs and of the state with their biases, for each gate."""
+    products = [ops.matmul(one, ops.transpose(weights)) for one, weights in ((x, kernel), (h, recurrent))]
+    if bias is not None:
+        products = [one + part for one, part in zip(products, ops.split(bias, 2), strict=True)]
+    own, other = (ops.split(one, gates, -1) for one in products)
+    return own, other
 
 
 def _rnn_cell(f: Functions, limited: Any, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
-    own, other = _bias(bias, 1, recurrent.shape[1])
-    products = ops.matmul(x, ops.transpose(kernel)) + ops.matmul(states[0], ops.transpose(recurrent))
-    return [f[0](limited(products + own + other))]
+    (own,), (other,) = _sums(x, states[0], kernel, recurrent, bias, 1)
+    return [f[0](limited(own + other))]
 
 
 @row(f"RNN 7: x kernel recurrent bias lengths h; {SHARED}")
@@ -159,17 +157,12 @@ def _(
 def lstm_cell(f: Any, limited: Any, x: Any, h: Any, c: Any, weights: Any, coupled: int) -> Any:
     """One step of an LSTM: its next states."""
     kernel, recurrent, bias, peephole = weights
-    units = recurrent.shape[1]
-    biases = _bias(bias, 4, units)
-    pi, po, pf = [0.0] * 3 if peephole is None else [peephole[i * units : (i + 1) * units] for i in range(3)]
-    i, o, g, t = (
-        ops.matmul(x, w) + ops.matmul(h, r) + biases[n] + biases[4 + n]
-        for n, (w, r) in enumerate(zip(_gates(kernel, 4), _gates(recurrent, 4), strict=True))
-    )
-    i = f[0](limited(i + pi * c))
-    g = 1 - i if coupled else f[0](limited(g + pf * c))
-    c = g * c + i * f[1](limited(t))
-    return [f[0](limited(o + po * c)) * f[2](c), c]
+    own, other = _sums(x, h, kernel, recurrent, bias, 4)
+    i, o, g, t = (one + part for one, part in zip(own, other, strict=True))
+    pi, po, pf = [None] * 3 if peephole is None else ops.split(peephole, 3)
+    activations = (lambda z: f[0](limited(z))), (lambda z: f[1](limited(z))), f[2]
+    after = cells.lstm_cell((i, None if coupled else g, t, o), c, (pi, pf, po), None, activations)
+    return [after.h, after.c]
 
 
 @row(f"LSTM 7: x kernel recurrent bias lengths h c peephole; {SHARED} input_forget:coupled")
@@ -190,9 +183,8 @@ def _(
         return lstm_cell(f, limited, x, states[0], states[1], weights, coupled)
 
     def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
-        def ordered(whole: Any) -> Any:  # ONNX has the gates i, o, f, c, and Dovetail i, f, c, o
-            i, o, f, c = ops.split(whole, 4, 0)
-            return ops.concatenate([i, f, c, o], 0)
+        def ordered(whole: Any) -> Any:
+            return cells.gates_in_order(whole, "iofc", "ifco", 0)
 
         own = None if bias is None else sum(map(ordered, ops.split(bias, 2, 0)))
         h, c = states
@@ -203,14 +195,19 @@ def _(
     return layer(cell, fast if is_plain else None, OF_LSTM, x, weights, lengths, [h, c], **other)
 
 
-def _gru_cell(f: Any, limited: Any, x: Any, states: Any, weights: Any, after: bool) -> Any:
+def _gru_cell(f: Any, limited: Any, x: Any, h: Any, weights: Any, after: bool) -> Any:
     kernel, recurrent, bias = weights
-    (h,), biases = states, _bias(bias, 3, recurrent.shape[1])
-    (wz, wr, wh), (rz, rr, rh) = _gates(kernel, 3), _gates(recurrent, 3)
-    z = f[0](limited(ops.matmul(x, wz) + ops.matmul(h, rz) + biases[0] + biases[3]))
-    r = f[0](limited(ops.matmul(x, wr) + ops.matmul(h, rr) + biases[1] + biases[4]))
-    back = r * (ops.matmul(h, rh) + biases[5]) if after else ops.matmul(r * h, rh) + biases[5]
-    return [(1 - z) * f[1](limited(ops.matmul(x, wh) + back + biases[2])) + z * h]
+    (x_z, x_r, x_n), (h_z, h_r, h_n) = _sums(x, h, kernel, recurrent, bias, 3)
+
+    def candidate(r: Any) -> Any:
+        if after:
+            return limited(x_n + r * h_n)
+        of_candidate = recurrent[2 * recurrent.shape[1] :]
+        product = ops.matmul(r * h, ops.transpose(of_candidate))
+        return limited(x_n + (product if bias is None else product + ops.split(bias, 6)[5]))
+
+    activations = (lambda z: f[0](limited(z))), f[1]
+    return [cells.gru_cell((x_r + h_r, x_z + h_z), candidate, h, activations).h]
 
 
 @row(f"GRU 7: x kernel recurrent bias lengths h; {SHARED} linear_before_reset:after")
@@ -226,7 +223,7 @@ def _(
     **other: Any,
 ) -> Any:
     def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
-        return _gru_cell(f, limited, x, states, weights, bool(after))
+        return _gru_cell(f, limited, x, states[0], weights, bool(after))
 
     def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
         matrices = states[0], ops.transpose(kernel), ops.transpose(recurrent)

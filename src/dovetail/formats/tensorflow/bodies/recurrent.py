@@ -12,6 +12,7 @@ from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
 
 _CELL = "x/T cs_prev/T h_prev/T w/T wci/T wcf/T wco/T b/T"
@@ -47,15 +48,9 @@ def lstm_cell(
     sums = OPS["MatMul"](ops.concatenate([x, h_prev], -1), w) + b + added
     i, second, third, o = ops.split(sums, 4, -1)
     f, ci = (third, second) if forget_last else (second, third)
-    f = f + forget_bias
-    if peephole:
-        i, f = i + cs_prev * wci, f + cs_prev * wcf
-    i, f, ci = ops.sigmoid(i), ops.sigmoid(f), ops.tanh(ci)
-    cs = ci * i + cs_prev * f
-    cs = ops.clip(cs, -clip, clip) if clip > 0 else cs
-    o = ops.sigmoid(o + cs * wco if peephole else o)
-    co = ops.tanh(cs)
-    return [i, cs, f, o, ci, co, co * o]
+    peepholes = (wci, wcf, wco) if peephole else (None, None, None)
+    bounded = (lambda cs: ops.clip(cs, -clip, clip)) if clip > 0 else None
+    return [*cells.lstm_cell((i, f + forget_bias, ci, o), cs_prev, peepholes, bounded)]
 
 
 _STEPS = "steps/- x/T cs_prev/T h_prev/T w/T wci/T wcf/T wco/T b/T"
@@ -71,12 +66,12 @@ def lstm_block(steps: Any, x: Any, cs_prev: Any, h_prev: Any, *weights: Any, **h
     weights = weights or tuple(how.pop(name) for name in names)
 
     def step(states: Any, x: Any) -> Any:
-        found = lstm_cell(x, *states, *weights, **how)
-        return (found[1], found[6]), found
+        after = lstm_cell(x, *states, *weights, **how)
+        return (after[1], after[6]), after
 
-    _, found = ops.scan(step, (cs_prev, h_prev), x)
+    _, results = ops.scan(step, (cs_prev, h_prev), x)
     runs = ops.reshape(ops.arange(dims_of(x)[0], dtype="int64") < steps, [-1, 1, 1])
-    return [ops.where(runs, one, 0) for one in found]
+    return [ops.where(runs, one, 0) for one in results]
 
 
 def _gradients(ys: list[Any], xs: list[Any], gs: list[Any]) -> list[Any]:
@@ -102,8 +97,8 @@ def _(
 ) -> list[Any]:
     """By the cell, the sums before the gates, and the weights of the peepholes; the gates say the forget bias."""
     added = ops.zeros_like(OPS["MatMul"](x, w[: dims_of(x)[-1]]))
-    found = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, 0.0, peephole, 0.0, True)
-    bias = ops.log(f / (1 - f)) - ops.log(found[2] / (1 - found[2]))
+    unbiased = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, 0.0, peephole, 0.0, True)[2]
+    bias = ops.log(f / (1 - f)) - ops.log(unbiased / (1 - unbiased))
     given = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, ops.stop_gradient(bias), peephole, 0.0, True, added)
     return _gradients([given[1], given[6]], [cs_prev, added, wci, wcf, wco], [g_cs, g_h])
 
@@ -117,16 +112,18 @@ def gru_cell(
 ) -> list[Any]:
     """One step of a GRU: the gates r and u, the candidate c, and the state."""
     sums = OPS["MatMul"](ops.concatenate([x, h], -1), w_ru) + b_ru + added_ru
-    r, u = (ops.sigmoid(one) for one in ops.split(sums, 2, -1))
-    c = ops.tanh(OPS["MatMul"](ops.concatenate([x, r * h], -1), w_c) + b_c + added_c)
-    return [r, u, c, (1 - u) * c + u * h]
+
+    def candidate(r: Any) -> Any:
+        return OPS["MatMul"](ops.concatenate([x, r * h], -1), w_c) + b_c + added_c
+
+    return [*cells.gru_cell(ops.split(sums, 2, -1), candidate, h)]
 
 
 @row(f"GRUBlockCellGrad: {_GRU} r/T u/T c/T g/T")
 def _(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, g: Any) -> list[Any]:
     added = ops.zeros_like(c), ops.zeros_like(ops.concatenate([r, u], -1))
-    found = gru_cell(x, h, w_ru, w_c, b_ru, b_c, *added)
-    return _gradients([found[3]], [x, h, *added], [g])
+    after = gru_cell(x, h, w_ru, w_c, b_ru, b_c, *added)
+    return _gradients([after[3]], [x, h, *added], [g])
 
 
 # -- cuDNN ------------------------------------------------------------------------------------------------------------
@@ -204,18 +201,13 @@ def _weights(params: Any, mode: str, layers: int, directions: int, inputs: int, 
 def _layer(cell: Callable[..., Any], x: Any, states: Any, weights: Weights, lengths: Any) -> tuple[Any, Any]:
     """All steps of a layer; behind the length of a sequence its results are 0, and its states stay."""
     of_x, of_h, bias_x, bias_h = weights
+
+    def step(sums: Any, states: Any) -> Any:
+        after = cell(sums, OPS["MatMul"](states[0], of_h) + bias_h, *states)
+        return after[0], after
+
     sums = OPS["MatMul"](x, of_x) + bias_x
-
-    def step(states: Any, given: Any) -> Any:
-        time, sums = given
-        found = cell(sums, OPS["MatMul"](states[0], of_h) + bias_h, *states)
-        if lengths is None:
-            return found, found[0]
-        runs = ops.expand_dims(time < lengths, -1)
-        kept = tuple(ops.where(runs, new, old) for new, old in zip(found, states, strict=True))
-        return kept, ops.where(runs, found[0], 0)
-
-    last, y = ops.scan(step, states, (ops.arange(dims_of(x)[0], dtype="int32"), sums))
+    _, y, last = ops.rnn(step, sums, states, input_length=lengths, time_major=True, zero_output_for_mask=True)
     return y, last
 
 
@@ -230,15 +222,13 @@ def _turned(x: Any, lengths: Any) -> Any:
 
 
 def _lstm(x: Any, of_h: Any, h: Any, c: Any) -> tuple[Any, Any]:
-    i, f, new, o = ops.split(x + of_h, 4, -1)
-    c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(new)
-    return ops.sigmoid(o) * ops.tanh(c), c
+    after = cells.lstm_cell(ops.split(x + of_h, 4, -1), c)
+    return after.h, after.c
 
 
 def _gru(x: Any, of_h: Any, h: Any, c: Any) -> tuple[Any, Any]:
     (r, z, new), (h_r, h_z, h_new) = (ops.split(one, 3, -1) for one in (x, of_h))
-    z = ops.sigmoid(z + h_z)
-    return (1 - z) * ops.tanh(new + ops.sigmoid(r + h_r) * h_new) + z * h, c
+    return cells.gru_cell((r + h_r, z + h_z), lambda r: new + r * h_new, h).h, c
 
 
 _CELLS: dict[str, Callable[..., tuple[Any, Any]]] = {

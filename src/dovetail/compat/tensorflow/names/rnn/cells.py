@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.names.variables.initializers import Constant
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
+from dovetail.ops.sequence.cells import gates_in_order, gru_cell, lstm_cell
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -150,15 +151,18 @@ class GRUCell(
     def shapes(self, depth: int) -> dict[str, list[int]]:
         (units,) = self.sizes
         rows = depth + units
-        found = [rows, 2 * units], [2 * units], [rows, units], [units]
-        return dict(zip(self.variables_of_step, found, strict=True))
+        shapes = [rows, 2 * units], [2 * units], [rows, units], [units]
+        return dict(zip(self.variables_of_step, shapes, strict=True))
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         (h,) = state
         kernel, bias, candidate_kernel, candidate_bias = (self.of[name] for name in self.variables_of_step)
-        r, u = ops.split(ops.sigmoid(linear(x, h, kernel, bias)), 2, axis=1)
-        new = self._activation(linear(x, r * h, candidate_kernel, candidate_bias))
-        h = u * h + (1 - u) * new
+        gates = ops.split(linear(x, h, kernel, bias), 2, axis=1)
+
+        def candidate(r: Any) -> Any:
+            return linear(x, r * h, candidate_kernel, candidate_bias)
+
+        h = gru_cell(gates, candidate, h, (ops.sigmoid, self._activation)).h
         return h, h
 
     @property
@@ -173,9 +177,16 @@ class GRUCell(
 
 
 class _LSTM(Cell):
-    """An LSTM cell: the options that a class does not take are off."""
+    """An LSTM cell: the options that a class does not take are off.
+
+    Attributes:
+        seen: the names of the variables by which the input gate, the forget gate and the output gate see the cell.
+        projection: the name of the variable that multiplies the output.
+    """
 
     gates: ClassVar = 4
+    seen: ClassVar = ("w_i_diag", "w_f_diag", "w_o_diag")
+    projection: ClassVar = "projection/kernel"
     _use_peepholes, _cell_clip, _num_proj, _proj_clip = False, None, None, None
     _peepholes = "f i o"  # in the order of variables
     _activation = staticmethod(ops.tanh)
@@ -187,28 +198,35 @@ class _LSTM(Cell):
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         units, outputs = self.sizes
-        found = super().shapes(depth)
+        shapes = super().shapes(depth)
         if self._use_peepholes:
-            found |= {f"w_{gate}_diag": [units] for gate in self._peepholes.split()}
-        return found | ({"projection/kernel": [units, outputs]} if self._num_proj else {})
+            shapes |= {f"w_{gate}_diag": [units] for gate in self._peepholes.split()}
+        return shapes | ({self.projection: [units, outputs]} if self._num_proj else {})
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         c, h = state
         i, j, f, o = self.products(x, h)
-        f = f + self._forget_bias
-        if self._use_peepholes:
-            f, i = f + self.of["w_f_diag"] * c, i + self.of["w_i_diag"] * c
-        c = ops.sigmoid(f) * c + ops.sigmoid(i) * self._activation(j)
-        if self._cell_clip is not None:
-            c = ops.clip(c, -self._cell_clip, self._cell_clip)
-        if self._use_peepholes:
-            o = o + self.of["w_o_diag"] * c
-        h = ops.sigmoid(o) * self._activation(c)
-        h = self.projected(h, self.of.get("projection/kernel"))
-        return h, c, h
+        return self.stepped(i, f, j, o, c)
 
-    def projected(self, h: Any, kernel: Any) -> Any:
+    def stepped(self, i: Any, f: Any, j: Any, o: Any, c: Any) -> tuple[Any, ...]:
+        """The output and the next state, by the sums of the gates and of the new cell `j`."""
+        peepholes = self.of.get(self.seen[0]), self.of.get(self.seen[1]), self.of.get(self.seen[2])
+        activations = ops.sigmoid, self.new_cell, self._activation
+        after = lstm_cell((i, f + self._forget_bias, j, o), c, peepholes, self.bounded, activations)
+        h = self.projected(after.h)
+        return h, after.c, h
+
+    def new_cell(self, j: Any) -> Any:
+        """The activation of a new cell."""
+        return self._activation(j)
+
+    def bounded(self, c: Any) -> Any:
+        """The cell, within its limit."""
+        return c if self._cell_clip is None else ops.clip(c, -self._cell_clip, self._cell_clip)
+
+    def projected(self, h: Any) -> Any:
         """The output, multiplied with a variable if the cell has it."""
+        kernel = self.of.get(self.projection)
         if kernel is None:
             return h
         h = ops.matmul(h, kernel)
@@ -267,8 +285,7 @@ def whole_lstm(
         lengths: how many steps of each sequence count, or `ALL`.  After them the state stays: a column of the inputs
             shuts the input gate, and opens the forget gate.
     """
-    i, j, f, o = ops.split(kernel, 4, axis=1)
-    kernel = ops.concatenate([i, f, j, o], 1)
+    kernel = gates_in_order(kernel, "ijfo", "ifjo", 1)
     i, j, f, o = ops.split(bias, 4)
     bias = ops.concatenate([i, f + forget_bias, j, o])
     depth = dims_of(x)[-1]

@@ -10,6 +10,7 @@ from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.ops.sequence.cells import lstm_cell
 
 FUNCTIONS: tuple[Any, ...] = ops.sigmoid, ops.relu, ops.tanh
 
@@ -119,12 +120,13 @@ class NASCell(
     """
 
     is_whole = False
+    projection: ClassVar = "projection_weights"
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         units, outputs = self.sizes
-        found = {"recurrent_kernel": [outputs, 8 * units], "kernel": [depth, 8 * units]}
+        kernels = {"recurrent_kernel": [outputs, 8 * units], "kernel": [depth, 8 * units]}
         bias = {"bias": [8 * units]} if self._use_bias else {}
-        return {**found, **bias, **({"projection_weights": [units, outputs]} if self._num_proj else {})}
+        return {**kernels, **bias, **({self.projection: [units, outputs]} if self._num_proj else {})}
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         c, h = state
@@ -136,7 +138,7 @@ class NASCell(
         a = [f(z) for f, z in zip((s, r, s, r, t, s, t, s), joined, strict=True)]
         c = t(t(a[0] * a[1]) + c) * t(a[2] + a[3])
         h = t(c * t(t(a[4] * a[5]) + s(a[6] + a[7])))
-        h = self.projected(h, self.of.get("projection_weights"))
+        h = self.projected(h)
         return h, c, h
 
 
@@ -167,10 +169,13 @@ class LayerNormBasicLSTMCell(
         z = ops.matmul(ops.concatenate([x, h], 1), self.of["kernel"])
         parts = ops.split(z if self._layer_norm else z + self.of["bias"], 4, axis=1)
         i, j, f, o = (self.norm(part, gate) for part, gate in zip(parts, _GATES, strict=True))
-        new = in_v1(dropout_v1)(self._activation(j), self._dropout_keep_prob, seed=self._dropout_prob_seed)
-        c = self.norm(c * ops.sigmoid(f + self._forget_bias) + ops.sigmoid(i) * new, "state")
-        h = self._activation(c) * ops.sigmoid(o)
-        return h, c, h
+        return self.stepped(i, f, j, o, c)
+
+    def new_cell(self, j: Any) -> Any:
+        return in_v1(dropout_v1)(self._activation(j), self._dropout_keep_prob, seed=self._dropout_prob_seed)
+
+    def bounded(self, c: Any) -> Any:
+        return self.norm(c, "state")
 
     def norms(self, scopes: str) -> dict[str, list[int]]:
         """The variables of normalisations in scopes."""
@@ -197,6 +202,9 @@ class CoupledInputForgetGateLSTMCell(
     """
 
     first: ClassVar = {"B": 0.0}
+    seen: ClassVar = ("", "W_F_diag", "W_O_diag")
+    projection: ClassVar = "W_P_0"
+    new_cell = _LSTM.new_cell
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         units, outputs = self.sizes
@@ -204,7 +212,7 @@ class CoupledInputForgetGateLSTMCell(
             **(self.norms("transform forget output") if self._layer_norm else {}),
             **({"W_F_diag": [units], "W_O_diag": [units]} if self._use_peepholes else {}),
             **(self.norms("state") if self._layer_norm else {}),
-            **({"W_P_0": [units, outputs]} if self._num_proj else {}),
+            **({self.projection: [units, outputs]} if self._num_proj else {}),
         }
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
@@ -212,11 +220,7 @@ class CoupledInputForgetGateLSTMCell(
         z = ops.matmul(ops.concatenate([x, h], 1), self.of["W_0"])
         parts = ops.split(z if self._layer_norm else z + self.of["B"], 3, axis=1)
         j, f, o = (self.norm(part, gate) for part, gate in zip(parts, _GATES[1:], strict=True))
-        f = ops.sigmoid(f + self._forget_bias + (self.of["W_F_diag"] * c if self._use_peepholes else 0))
-        c = self.norm(f * c + (1 - f) * self._activation(j), "state")
-        h = ops.sigmoid(o + self.of["W_O_diag"] * c if self._use_peepholes else o) * self._activation(c)
-        h = self.projected(h, self.of.get("W_P_0"))
-        return h, c, h
+        return self.stepped(None, f, j, o, c)
 
 
 class ConvLSTMCell(
@@ -252,9 +256,9 @@ class ConvLSTMCell(
         c, h = state
         z = ops.conv(ops.concatenate([x, h], -1), self.of["kernel"], padding="same")
         i, j, f, o = ops.split(z + self.of["biases"] if self._use_bias else z, 4, axis=-1)
-        c = ops.sigmoid(f + self._forget_bias) * c + ops.sigmoid(i) * ops.tanh(j)
-        h = ops.tanh(c) * ops.sigmoid(o)
-        return ops.concatenate([h, x], -1) if self._skip_connection else h, c, h
+        after = lstm_cell((i, f + self._forget_bias, j, o), c)
+        output = ops.concatenate([after.h, x], -1) if self._skip_connection else after.h
+        return output, after.c, after.h
 
 
 for _rank in (1, 2, 3):
