@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.ops.math.arithmetic import absolute, sign, square
-from dovetail.ops.math.compare import maximum, where
+from dovetail.ops.math.compare import clip, maximum, where
 from dovetail.ops.math.exponential import exp, sqrt
 from dovetail.ops.shapes.shape import cast
 
@@ -53,7 +53,7 @@ def momentum(
         share: the part of the gradient that goes into the sum, if not all of it.
     """
     accum = accum * momentum + (grad if share is None else share * grad)
-    return var - (grad * lr + accum * momentum * lr if use_nesterov else accum * lr), accum
+    return var - lr * (grad + accum * momentum if use_nesterov else accum), accum
 
 
 def keras_momentum(
@@ -203,10 +203,16 @@ def ftrl(
 
     Source: McMahan et al., "Ad click prediction: a view from the trenches", 2013.
     """
-    times, over = (lr, 1) if multiply_linear_by_lr else (1, lr)
+
+    def by_rate(x: Any) -> Any:
+        return x * lr if multiply_linear_by_lr else x
+
+    def over_rate(x: Any) -> Any:
+        return x if multiply_linear_by_lr else x / lr
+
     new = accum + square(grad)
-    linear = linear + (grad + 2 * l2_shrinkage * var) * times - (new**-lr_power - accum**-lr_power) / over * var
-    quadratic = new**-lr_power / over + 2 * l2 * times
-    bound = l1 * times
-    var = where(absolute(linear) > bound, (sign(linear) * bound - linear) / quadratic, 0)
+    before, after = accum**-lr_power, new**-lr_power
+    linear = linear + by_rate(grad + 2 * l2_shrinkage * var) - over_rate(after - before) * var
+    bound, quadratic = by_rate(l1), over_rate(after) + by_rate(2 * l2)
+    var = where(absolute(linear) > bound, (clip(linear, -bound, bound) - linear) / quadratic, 0)
     return var, new, linear
