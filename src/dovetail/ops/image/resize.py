@@ -9,7 +9,6 @@ the result has its centre at `(i + 0.5) * scale` in the given image.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import DataFormat, data_format_of, join_shape, split_shape
+from dovetail.ops.image.kernels import Kernel, cubic, gaussian, lanczos, triangle
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import absolute
 from dovetail.ops.math.compare import maximum, minimum, where
@@ -44,43 +44,13 @@ _OPS = SimpleNamespace(  # ops by NumPy's names, which compute weights if a size
     absolute=absolute, arange=arange, exp=exp, floor=floor, maximum=maximum, minimum=minimum, rint=rint, sin=sin,
     sum=sum, where=where,
 )  # fmt: skip
-Kernel = Callable[[Any, Any], Any]  # (NumPy or `_OPS`, distance) → weight
-
-
-def _lanczos(radius: int) -> Kernel:
-    def kernel(xp: Any, x: Any) -> Any:
-        angle = math.pi * xp.maximum(x, 1e-3)  # nearer than that, the weight is 1 in float32
-        weight = radius * xp.sin(angle) * xp.sin(angle / radius) / angle**2
-        return xp.where(x < 1e-3, 1, xp.where(x < radius, weight, 0))
-
-    return kernel
-
-
-def _triangle(xp: Any, x: Any) -> Any:
-    return xp.maximum(1 - x, 0)
-
-
-def _gaussian(xp: Any, x: Any) -> Any:
-    return xp.where(x < 1.5, xp.exp(-2 * x**2), 0)
-
-
-def _keys_cubic(xp: Any, x: Any) -> Any:
-    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
-
-
-def _mitchell_cubic(xp: Any, x: Any) -> Any:
-    near, far = (7 / 6 * x - 2) * x * x + 8 / 9, ((-7 / 18 * x + 2) * x - 10 / 3) * x + 16 / 9
-    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
-
-
 _KERNELS: dict[str, Kernel] = {  # by the names of TensorFlow's ScaleAndTranslate
-    "triangle": _triangle,
-    "keyscubic": _keys_cubic,
-    "mitchellcubic": _mitchell_cubic,
-    "gaussian": _gaussian,
-    "lanczos3": _lanczos(3),
-    "lanczos5": _lanczos(5),
+    "triangle": triangle,
+    "keyscubic": cubic(0.5),
+    "mitchellcubic": cubic(1 / 3, 1 / 3),
+    "gaussian": gaussian,
+    "lanczos3": lanczos(3),
+    "lanczos5": lanczos(5),
 }
 
 

@@ -16,6 +16,7 @@ from dovetail.formats.constants import constant_of, counted, recorded, within
 from dovetail.formats.onnx.bodies.windows import enlarged
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
+from dovetail.ops.image.kernels import cubic, triangle
 from dovetail.ops.shapes.shape import dims_of
 
 # -- grids ------------------------------------------------------------------------------------------------------------
@@ -52,17 +53,8 @@ def elements_at(x: Any, places: Sequence[Any], padding: str, borders: Sequence[t
 
 def _shares(mode: str, part: Any) -> list[tuple[int, Any]]:
     """Neighbours of a position, by their distance from the one before it, with the share of each."""
-    if mode == "linear":
-        return [(0, 1 - part), (1, part)]
-    a = -0.75
-
-    def near(t: Any) -> Any:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-
-    def far(t: Any) -> Any:
-        return ((t - 5) * t + 8) * t * a - 4 * a
-
-    return [(-1, far(part + 1)), (0, near(part)), (1, near(1 - part)), (2, far(2 - part))]
+    kernel, steps = (triangle, (0, 1)) if mode == "linear" else (cubic(0.75), (-1, 0, 1, 2))
+    return [(step, kernel(ops, ops.absolute(part - step))) for step in steps]
 
 
 def _corners(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: Any) -> Iterator[Any]:

@@ -15,11 +15,11 @@ from dovetail.formats.onnx.bodies.shapes import less, more, numbers
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.waiting import wait_for
+from dovetail.ops.image.kernels import Kernel, cubic, triangle
 from dovetail.ops.shapes.shape import dims_of
 
 # Positions and weights are computed by NumPy, or by ops of the same names if they depend on values.
-Kernel = Callable[[Any, Any], Any]  # (NumPy or ops, positions or distances) → whole positions or weights
-NEAREST: dict[str, Kernel] = {
+NEAREST: dict[str, Callable[[Any, Any], Any]] = {  # (NumPy or ops, positions) → whole positions
     "round_prefer_floor": lambda xp, x: xp.ceil(x - 0.5),
     "round_prefer_ceil": lambda xp, x: xp.floor(x + 0.5),
     "floor": lambda xp, x: xp.floor(x),
@@ -79,19 +79,6 @@ def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any,
     return found
 
 
-def _linear(xp: Any, t: Any) -> Any:
-    return xp.maximum(1 - t, 0)
-
-
-def _cubic(a: float) -> Kernel:
-    def kernel(xp: Any, t: Any) -> Any:
-        near = ((a + 2) * t - (a + 3)) * t * t + 1
-        far = ((t - 5) * t + 8) * t * a - 4 * a
-        return xp.where(t <= 1, near, xp.where(t < 2, far, 0))
-
-    return kernel
-
-
 def _whole(value: Any) -> Any:
     return ops.cast(value, "int32") if is_tensor(value) else int(value)
 
@@ -148,7 +135,7 @@ def _(
             sizes = [_computing(scales[0]).floor(scales[0] * one + 0.5) for one in known]
     lengths = sizes or [scale * one for scale, one in zip(scales, known, strict=True)]
     dtype = x.dtype
-    kernel, reach = (_cubic(a), 2) if mode == "cubic" else (_linear, 1)
+    kernel, reach = (cubic(-a), 2) if mode == "cubic" else (triangle, 1)
     for i, axis in enumerate(axes):
         size, length, scale = known[i], lengths[i], scales[i]
         part = [roi[i], roi[i + len(axes)]] if roi else [0.0, 1.0]

@@ -7,8 +7,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.image.kernels import cubic
 from dovetail.ops.shapes.shape import dims_of
 
+_CUBIC = cubic(0.75)
 _RESIZE = "Resize{0}: x/T size?/-; align_corners:aligned half_pixel_centers:centered +kind={0}"
 
 
@@ -44,17 +46,7 @@ def _resampled(x: Any, axis: int, new: Any, aligned: bool, kind: str) -> Any:
     if kind == "Bilinear":
         return pixels(0) + (pixels(1) - pixels(0)) * part
     part = ops.rint(part * 1024) / 1024  # TensorFlow's kernel has a table of so many parts
-    return sum(pixels(step) * _cubic(ops.absolute(part - step)) for step in (-1, 0, 1, 2))
-
-
-def _cubic(distance: Any) -> Any:
-    """The weight of a pixel at a distance.
-
-    Source: Keys 1981, "Cubic convolution interpolation for digital image processing", with a = -0.75.
-    """
-    near = (1.25 * distance - 2.25) * distance * distance + 1
-    far = ((-0.75 * distance + 3.75) * distance - 6) * distance + 3
-    return ops.where(distance <= 1, near, far)
+    return sum(pixels(step) * _CUBIC(ops, ops.absolute(part - step)) for step in (-1, 0, 1, 2))
 
 
 @row("ResizeArea: x/T size?/-; align_corners=False")

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.ops.image.kernels import Kernel, cubic, lanczos, triangle
 from keras_dovetail.src.dtypes import as_tensor, is_float, result_type
 from keras_dovetail.src.ops.image.layout import channels_axis, checked_choice, checked_rank
 
-Kernel = Callable[[Any], Any]  # distance → weight
-
-
-def _triangle(x: Any) -> Any:
-    return ops.maximum(1 - x, 0)
-
-
-def _cubic(x: Any) -> Any:
-    near, far = ((1.5 * x - 2.5) * x) * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return ops.where(x < 1, near, ops.where(x < 2, far, ops.zeros_like(x)))
-
-
-def _lanczos(radius: int) -> Kernel:
-    def kernel(x: Any) -> Any:
-        angle = math.pi * ops.maximum(x, 1e-3)
-        weight = radius * ops.sin(angle) * ops.sin(angle / radius) / ops.square(angle)
-        return ops.where(x <= 1e-3, ops.ones_like(x), ops.where(x > radius, ops.zeros_like(x), weight))
-
-    return kernel
-
-
 _KERNELS: dict[str, Kernel] = {
-    **dict.fromkeys(("linear", "bilinear", "trilinear"), _triangle),
-    **dict.fromkeys(("cubic", "bicubic", "tricubic"), _cubic),
-    "lanczos3": _lanczos(3),
-    "lanczos5": _lanczos(5),
+    **dict.fromkeys(("linear", "bilinear", "trilinear"), triangle),
+    **dict.fromkeys(("cubic", "bicubic", "tricubic"), cubic(0.5)),
+    "lanczos3": lanczos(3),
+    "lanczos5": lanczos(5),
 }
 _INTERPOLATIONS = ("bilinear", "nearest", "lanczos3", "lanczos5", "bicubic")
 
@@ -47,7 +25,7 @@ def _weights(old: int, new: int, scale: Any, translation: Any, kernel: Kernel, a
     inverse = 1 / scale
     width = ops.maximum(inverse, 1) if antialias else 1
     centers = (ops.arange(new, dtype=scale.dtype) + 0.5) * inverse - translation * inverse - 0.5
-    weights = kernel(ops.absolute(centers - ops.arange(old, dtype=scale.dtype)[:, None]) / width)
+    weights = kernel(ops, ops.absolute(centers - ops.arange(old, dtype=scale.dtype)[:, None]) / width)
     total = ops.sum(weights, 0, keepdims=True)
     zero = ops.zeros_like(weights)
     counts = ops.absolute(total) > 1000 * float(np.finfo("float32").eps)
