@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.formats.constants import counted
-from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm_cell
+from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm
 from dovetail.formats.onnx.bodies.windows import WINDOW, averaged, convolved
 from dovetail.formats.onnx.nodes import DOMAIN, Node
 from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
@@ -243,7 +243,7 @@ def _recurrent(node: Node) -> Any:
         h, c = states
         if is_masked:
             x, h = x[:, :-1], h * x[:, -1:]
-        return lstm_cell(f, limited, x, dequantized(*fitted(h)), c, weights, node.attrs.get("input_forget", 0))
+        return lstm(node.attrs.get("input_forget", 0), f, limited, x, (dequantized(*fitted(h)), c), *weights)
 
     weights = [_of_gates(node, 1, 8), _of_gates(node, 2, 10), bias, peephole]
     names = {name: name for name in ("activations", "clip", "direction")}

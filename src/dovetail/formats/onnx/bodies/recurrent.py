@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dovetail import ops
@@ -126,7 +127,7 @@ def _steps(cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, le
     return [y, *last]
 
 
-def _sums(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any, gates: int) -> tuple[list[Any], list[Any]]:
+def _sums(gates: int, x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[list[Any], list[Any]]:
     """The products of the inputs and of the state with their biases, for each gate."""
     products = [ops.matmul(one, ops.transpose(weights)) for one, weights in ((x, kernel), (h, recurrent))]
     if bias is not None:
@@ -135,29 +136,15 @@ def _sums(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any, gates: int) ->
     return own, other
 
 
-def _rnn_cell(f: Functions, limited: Any, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
-    (own,), (other,) = _sums(x, states[0], kernel, recurrent, bias, 1)
+def _rnn(variant: int, f: Functions, limited: Any, x: Any, states: Any, *weights: Any) -> list[Any]:
+    (own,), (other,) = _sums(1, x, states[0], *weights)
     return [f[0](limited(own + other))]
 
 
-@row(f"RNN 7: x kernel recurrent bias lengths h; {SHARED}")
-def _(
-    x: Any,
-    kernel: Any,
-    recurrent: Any,
-    bias: Any = None,
-    lengths: Any = None,
-    h: Any = None,
-    units: int = 0,
-    **other: Any,
-) -> Any:
-    return layer(_rnn_cell, None, ["Tanh"], x, [kernel, recurrent, bias], lengths, [h], **other)
-
-
-def lstm_cell(f: Any, limited: Any, x: Any, h: Any, c: Any, weights: Any, coupled: int) -> Any:
-    """One step of an LSTM: its next states."""
-    kernel, recurrent, bias, peephole = weights
-    own, other = _sums(x, h, kernel, recurrent, bias, 4)
+def lstm(coupled: int, f: Functions, limited: Any, x: Any, states: Any, *weights: Any) -> list[Any]:
+    """One step of an LSTM: its next states; `coupled` gates add up to 1."""
+    (h, c), (*matrices, peephole) = states, weights
+    own, other = _sums(4, x, h, *matrices)
     i, o, g, t = (one + part for one, part in zip(own, other, strict=True))
     pi, po, pf = [None] * 3 if peephole is None else ops.split(peephole, 3)
     activations = (lambda z: f[0](limited(z))), (lambda z: f[1](limited(z))), f[2]
@@ -165,39 +152,17 @@ def lstm_cell(f: Any, limited: Any, x: Any, h: Any, c: Any, weights: Any, couple
     return [after.h, after.c]
 
 
-@row(f"LSTM 7: x kernel recurrent bias lengths h c peephole; {SHARED} input_forget:coupled")
-def _(
-    x: Any,
-    kernel: Any,
-    recurrent: Any,
-    bias: Any = None,
-    lengths: Any = None,
-    h: Any = None,
-    c: Any = None,
-    peephole: Any = None,
-    units: int = 0,
-    coupled: int = 0,
-    **other: Any,
-) -> Any:
-    def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
-        return lstm_cell(f, limited, x, states[0], states[1], weights, coupled)
+def _whole_lstm(coupled: int, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
+    def ordered(whole: Any) -> Any:
+        return cells.gates_in_order(whole, "iofc", "ifco", 0)
 
-    def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
-        def ordered(whole: Any) -> Any:
-            return cells.gates_in_order(whole, "iofc", "ifco", 0)
-
-        own = None if bias is None else sum(map(ordered, ops.split(bias, 2, 0)))
-        h, c = states
-        return ops.lstm(x, h, c, ops.transpose(ordered(kernel)), ops.transpose(ordered(recurrent)), own)
-
-    weights = [kernel, recurrent, bias, peephole]
-    is_plain = peephole is None and not coupled
-    return layer(cell, fast if is_plain else None, OF_LSTM, x, weights, lengths, [h, c], **other)
+    own = None if bias is None else sum(map(ordered, ops.split(bias, 2, 0)))
+    return ops.lstm(x, states[0], states[1], ops.transpose(ordered(kernel)), ops.transpose(ordered(recurrent)), own)
 
 
-def _gru_cell(f: Any, limited: Any, x: Any, h: Any, weights: Any, after: bool) -> Any:
-    kernel, recurrent, bias = weights
-    (x_z, x_r, x_n), (h_z, h_r, h_n) = _sums(x, h, kernel, recurrent, bias, 3)
+def _gru(after: int, f: Functions, limited: Any, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
+    (h,) = states
+    (x_z, x_r, x_n), (h_z, h_r, h_n) = _sums(3, x, h, kernel, recurrent, bias)
 
     def candidate(r: Any) -> Any:
         if after:
@@ -210,27 +175,46 @@ def _gru_cell(f: Any, limited: Any, x: Any, h: Any, weights: Any, after: bool) -
     return [cells.gru_cell((x_r + h_r, x_z + h_z), candidate, h, activations).h]
 
 
-@row(f"GRU 7: x kernel recurrent bias lengths h; {SHARED} linear_before_reset:after")
+def _whole_gru(after: int, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
+    kernel, recurrent = ops.transpose(kernel), ops.transpose(recurrent)
+    own = None if bias is None else ops.reshape(bias, [2, -1])
+    if after:
+        return ops.gru(x, states[0], kernel, recurrent, own)
+    return ops.gru_reset_before(x, states[0], kernel, recurrent, None if own is None else ops.sum(own, 0))
+
+
+# kind → one step, all steps by one op, and the default activations
+KINDS: dict[str, tuple[Cell, Fast | None, Sequence[str]]] = {
+    "RNN": (_rnn, None, ["Tanh"]),
+    "GRU": (_gru, _whole_gru, ["Sigmoid", "Tanh"]),
+    "LSTM": (lstm, _whole_lstm, OF_LSTM),
+}
+_INPUTS = "x kernel recurrent bias lengths h"
+
+
+@row(
+    f"RNN 7: {_INPUTS}; {SHARED} +kind=RNN",
+    f"GRU 7: {_INPUTS}; {SHARED} linear_before_reset:variant +kind=GRU",
+    f"LSTM 7: {_INPUTS} c peephole; {SHARED} input_forget:variant +kind=LSTM",
+)
 def _(
     x: Any,
     kernel: Any,
     recurrent: Any,
+    kind: str,
     bias: Any = None,
     lengths: Any = None,
     h: Any = None,
+    c: Any = None,
+    peephole: Any = None,
     units: int = 0,
-    after: int = 0,
+    variant: int = 0,
     **other: Any,
 ) -> Any:
-    def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
-        return _gru_cell(f, limited, x, states[0], weights, bool(after))
-
-    def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
-        matrices = states[0], ops.transpose(kernel), ops.transpose(recurrent)
-        own = None if bias is None else ops.reshape(bias, [2, -1])
-        if after:
-            return ops.gru(x, *matrices, own)
-        return ops.gru_reset_before(x, *matrices, None if own is None else ops.sum(own, 0))
-
-    weights = [kernel, recurrent, bias]
-    return layer(cell, fast, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)
+    """A variant couples the gates of an LSTM, and the reset gate of a GRU comes after the product."""
+    cell, fast, names = KINDS[kind]
+    is_lstm = kind == "LSTM"
+    weights, states = [kernel, recurrent, bias, *([peephole] if is_lstm else [])], [h, c] if is_lstm else [h]
+    if fast is not None:
+        fast = None if is_lstm and (variant or peephole is not None) else partial(fast, variant)
+    return layer(partial(cell, variant), fast, names, x, weights, lengths, states, **other)
