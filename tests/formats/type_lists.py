@@ -151,10 +151,14 @@ def _plain(text: str) -> str:
 
 
 def tensorflow_lines() -> Iterator[str]:
-    """The dtypes that the definition of an op allows, of those that its kernels for processors take."""
-    from dovetail.formats.tensorflow.definitions import INPUTS
+    """The dtypes that the definition of an op allows, of those that its kernels for processors take.
 
-    for name in sorted(INPUTS):
+    Types that functions write, not rows, are those that the file has; a line with the type alone adds one.
+    """
+    from dovetail.formats.tensorflow.rows import WRITTEN
+
+    names = {line.split()[0] for line in FILES["tensorflow"].read_text().splitlines()}
+    for name in sorted(names | {row.type for row in WRITTEN.values()}):
         found = [one for one in kernels.get_registered_kernels_for_op(name).kernel if one.device_type == "CPU"]
         text = _tensorflow_line(op_def_registry.get(name), found) if found else ""
         if text:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from dovetail.formats.tensorflow.op_defs import DTYPES, FILE, FLAGS
+from dovetail.formats.tensorflow.op_defs import DTYPES, FILE, FLAGS, NAMES
 from tests.libraries import Library
 
 op_def_registry = Library("tensorflow.python.framework.op_def_registry")
+raw_ops = Library("tensorflow.raw_ops")
 
-LETTERS = {number: letter for letter, number in DTYPES.items() if len(letter) == 1}
-NAMES = {number: name for name, number in DTYPES.items() if len(name) > 1}
+LETTERS = {DTYPES[name]: letter for letter, name in NAMES.items()}
+# Types of the main graph, of branches of TensorFlow 1, and of calls of Python, which have no row
+ALONE = {"Placeholder", "PlaceholderV2", "Switch", "RefSwitch", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
+FIXED = {number: name for name, number in DTYPES.items()}
 
 
 def types() -> set[str]:
     """The types that Dovetail reads or writes."""
     from dovetail.formats.tensorflow import saved_model  # noqa: F401  # the readers enter themselves
-    from dovetail.formats.tensorflow.definitions import INPUTS
     from dovetail.formats.tensorflow.host.table import HOST
     from dovetail.formats.tensorflow.reading import SPECIAL
     from dovetail.formats.tensorflow.rows import READ
 
-    return {*READ, *SPECIAL, *HOST, *INPUTS}
+    return {*READ, *SPECIAL, *HOST, *ALONE}
 
 
 def definitions() -> Iterator[Any]:
@@ -37,19 +40,36 @@ def definitions() -> Iterator[Any]:
 
 
 def line(definition: Any) -> str:
-    args = (" ".join(map(_arg, args)) for args in (definition.input_arg, definition.output_arg))
+    named = words(definition)
+    args = (" ".join(_arg(one, named) for one in args) for args in (definition.input_arg, definition.output_arg))
     flags = " ".join(flag for flag in FLAGS if getattr(definition, flag))
-    parts = [" -> ".join(args).strip(), *map(_attr, definition.attr), *([f"!{flags}"] if flags else [])]
+    attrs = (_attr(one, named) for one in definition.attr)
+    parts = [" -> ".join(args).strip(), *attrs, *([f"!{flags}"] if flags else [])]
     return f"{definition.name}: {'; '.join(parts)}"
 
 
-def _arg(arg: Any) -> str:
-    dtype = f"{arg.type_list_attr}..." if arg.type_list_attr else arg.type_attr or NAMES[arg.type]
-    return f"{arg.name}/{'&' * arg.is_ref}{dtype}{'*' * bool(arg.number_attr)}{arg.number_attr}"
+def words(definition: Any) -> dict[str, str]:
+    """The names of inputs and attributes, with `:` and the parameter of TensorFlow's function if this has another name.
+
+    The function has the inputs, then the attributes that these do not say, those without a default first.
+    """
+    inputs = definition.input_arg
+    said = {name for one in inputs for name in (one.type_attr, one.type_list_attr, one.number_attr)}
+    free = [one for one in definition.attr if one.name not in said]
+    free.sort(key=lambda one: one.HasField("default_value"))
+    names = [one.name for one in (*inputs, *free)]
+    function = getattr(raw_ops, definition.name, None)
+    params = names if function is None else [name for name in inspect.signature(function).parameters if name != "name"]
+    return {name: name if name == param else f"{name}:{param}" for name, param in zip(names, params, strict=True)}
 
 
-def _attr(attr: Any) -> str:
-    said = f"{attr.name} {attr.type}"
+def _arg(arg: Any, named: dict[str, str]) -> str:
+    dtype = f"{arg.type_list_attr}..." if arg.type_list_attr else arg.type_attr or FIXED[arg.type]
+    return f"{named.get(arg.name, arg.name)}/{'&' * arg.is_ref}{dtype}{'*' * bool(arg.number_attr)}{arg.number_attr}"
+
+
+def _attr(attr: Any, named: dict[str, str]) -> str:
+    said = f"{named.get(attr.name, attr.name)} {attr.type}"
     if attr.has_minimum:
         said += f" >={attr.minimum}"
     if attr.HasField("allowed_values"):

@@ -15,7 +15,7 @@ from dovetail.core.table import OPS
 from dovetail.formats.rows import Input
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN
+from dovetail.formats.tensorflow.rows import READ, WRITTEN
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -177,13 +177,6 @@ def test_the_types_that_tf2onnx_converts_are_read_or_have_a_reason():
 def test_the_page_of_types_is_what_its_script_writes():
     script = runpy.run_path(str(Path(__file__).parents[3] / "docs/tf_types.py"))
     assert script["PAGE"].read_text(encoding="utf-8") == script["page"]()
-
-
-def test_the_results_of_functions_have_tensorflows_names():
-    for name, outputs in NAMES.items():
-        assert [output.name for output in op_def_registry.get(name).output_arg] == outputs
-    several = {name for name in READ if len(op_def_registry.get(name).output_arg) > 1}
-    assert sorted(several - NAMES.keys()) == []
 
 
 def test_most_rows_are_read_in_both_directions():

@@ -14,7 +14,6 @@ from dovetail import ops
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import constant_node
-from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.tensorflow.written import NO_WAY
@@ -191,15 +190,6 @@ def test_few_ops_have_no_way():
     graph = built(lambda x: OPS["PyFunc"]([x], np.sin, ["float32"]), dt.spec((2,)))
     with pytest.raises(NotImplementedError, match=r"'PyFunc': .*cannot hold its Python function.*Cut the graph"):
         Writer().nodes(graph)
-
-
-def test_definitions_are_tensorflows():
-    for type, attrs in INPUTS.items():
-        given = op_def_registry.get(type).input_arg
-        kinds = [f"{one.type_list_attr}*" if one.type_list_attr else one.type_attr for one in given]
-        assert [kind if attr else "" for kind, attr in zip(kinds, attrs, strict=True)] == attrs, type
-    for type, names in OUTPUTS.items():
-        assert [output.name for output in op_def_registry.get(type).output_arg] == names
 
 
 X = np.arange(6, dtype="float32").reshape(2, 3) - 2

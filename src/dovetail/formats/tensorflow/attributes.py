@@ -7,10 +7,11 @@ from typing import Any
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.op_defs import DTYPES as NUMBERS
+from dovetail.formats.tensorflow.op_defs import MISSING, Attr, definition
 from dovetail.formats.wire.tensors import DTYPES, REFERENCE, array_of, number_of, shape_of, shape_proto, tensor_proto
 
 LAYOUTS = {"NHWC": "channels_last", "NCHW": "channels_first", "NDHWC": "channels_last", "NCDHW": "channels_first"}
-NOTHING: Any = object()
 
 
 def value_of(attribute: Any) -> Any:
@@ -43,6 +44,22 @@ def dtype_named(number: int) -> DType | None:
         return None
 
 
+def default_of(attr: Attr) -> Any:
+    """The default of an attribute, as `value_of` gives values; `MISSING` if it has none.
+
+    Example:
+        >>> [default_of(definition("MaxPool").attrs[name]) for name in ("T", "data_format")]
+        ['float32', 'NHWC']
+    """
+    if attr.default is MISSING or not attr.kind.endswith(("type", "type)")):
+        return attr.default
+    return list(map(_named, attr.default)) if attr.kind == "list(type)" else _named(attr.default)
+
+
+def _named(name: str) -> DType | None:
+    return dtype_named(NUMBERS[name])
+
+
 class Attributes:
     """The attributes of a node, by name.
 
@@ -56,25 +73,32 @@ class Attributes:
     def __contains__(self, name: str) -> bool:
         return name in self._node.attr
 
-    def __call__(self, name: str, default: Any = NOTHING, kind: Any = object) -> Any:
-        """The value of an attribute; a node may leave out a default.
+    def __call__(self, name: str, default: Any = MISSING, kind: Any = object) -> Any:
+        """The value of an attribute; a node may leave out one that has TensorFlow's default.
 
         Args:
             name: its name.
-            default: for a node without it.
+            default: for a node without it, if TensorFlow has no default.
             kind: the class or the classes of its values.
 
         Raises:
-            Unreadable: there is none, and no default is given; or it is of another kind.
+            Unreadable: there is none, and no default; or it is of another kind.
         """
         if name not in self._node.attr:
-            if default is NOTHING:
+            known = definition(self._node.op)
+            theirs = default_of(known.attrs[name]) if known is not None and name in known.attrs else MISSING
+            default = default if theirs is MISSING else theirs
+            if default is MISSING:
                 raise Unreadable(f"it has no attribute {name!r}")
             return default
-        value = value_of(self._node.attr[name])
+        value = self.given(name)
         if not isinstance(value, kind):
             raise Unreadable(f"its attribute {name!r} is {value!r}")
         return value
+
+    def given(self, name: str) -> Any:
+        """The value of an attribute that the node has."""
+        return value_of(self._node.attr[name])
 
     @property
     def layout(self) -> str:
@@ -84,7 +108,7 @@ class Attributes:
             raise Unreadable(f"the layout {name!r} is not known")
         return LAYOUTS[name]
 
-    def spatial(self, name: str, default: Any = NOTHING) -> tuple[int, ...]:
+    def spatial(self, name: str, default: Any = MISSING) -> tuple[int, ...]:
         """The numbers of the spatial axes, from numbers of all axes; batch and channels must have 1."""
         values = [int(number) for number in self(name, default) or default]
         inside = slice(1, -1) if self.layout == "channels_last" else slice(2, None)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from dovetail.core.errors import op_error
 from dovetail.formats.constants import is_tensor
-from dovetail.formats.tensorflow.definitions import OUTPUTS
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.names import node_name, split
-from dovetail.formats.tensorflow.read_nodes import Body, first_number
+from dovetail.formats.tensorflow.op_defs import definition
+from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.records import Record, Records
+from dovetail.formats.tensorflow.results import first_number
 from dovetail.formats.tensorflow.saved_model import Read
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.values import Host
@@ -399,24 +400,24 @@ class Edited:
         """The reference of a node's result among the new nodes."""
         name = names[id(place.body), place.name]
         if place.rest.startswith("#"):
-            return self._known_text(place, name) or nodes.reference(self.node(place).op, name, int(place.rest[1:]))
+            return self._known_text(place, name) or nodes.reference(self.node(place), name, int(place.rest[1:]))
         if place.rest == "^":
             return name
         if (id(place.body) in self.records.functions) == self._in_function:
             return name + place.rest
         _, output, number = split(name + place.rest)
         number += first_number(place.body.nodes[place.name], output) if output else 0
-        return nodes.reference(self.node(place).op, name, number)
+        return nodes.reference(self.node(place), name, number)
 
     def _known_text(self, place: Place, name: str) -> str:
-        """The reference of a result as the function around it has it, for types without names of results in the table.
+        """The reference of a result as the function around it has it, for types that TensorFlow does not define.
 
         Args:
             place: of the result, by its number.
             name: of the node now.
         """
         function = self._functions.get(self.records.functions.get(id(place.body), ""))
-        if not self._in_function or function is None or self.node(place).op in OUTPUTS:
+        if not self._in_function or function is None or definition(self.node(place).op) is not None:
             return ""
         texts = [text for node in function.node_def for text in node.input]
         for text in (*texts, *function.ret.values()):

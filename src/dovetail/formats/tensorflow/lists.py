@@ -12,8 +12,9 @@ from dovetail.formats.constants import constant_of, filled, is_tensor, plain, re
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.read_nodes import Node, first_number
+from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import called, special
+from dovetail.formats.tensorflow.results import first_number
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants, is_zero
 from dovetail.formats.tensorflow.values import Foreign, Optional

@@ -16,6 +16,7 @@ from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
 from dovetail.formats.tensorflow.main_graph import edit_signature
 from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.op_defs import DTYPES as NUMBERS
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
 from dovetail.formats.tensorflow.saving import LIST, add_saver, new_handle, new_object, new_variable, tensor_info
 from dovetail.formats.tensorflow.structures import argument_spec, structured
@@ -29,7 +30,7 @@ from dovetail.formats.wire.slices import part_of
 from dovetail.formats.wire.tensors import DTYPES, number_of
 
 ADDED = "added_variables"  # the attribute of the model with the variables that it did not have
-DTYPE_NAMES = {**{n: dtype.name for n, dtype in DTYPES.items()}, **{n: name for name, n in HANDLES.items()}}
+DTYPE_NAMES = {**{n: dtype.name for n, dtype in DTYPES.items()}, **{NUMBERS[name]: name for name in HANDLES}}
 
 Named = Sequence[tuple[str, Any]]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
-from dovetail.core.hooks import hooks
 from dovetail.formats.constants import is_tensor, plain, wanted
 from dovetail.formats.opaque import REFUSALS, Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
-from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import original, split
-from dovetail.formats.tensorflow.rows import NAMES
+from dovetail.formats.tensorflow.op_defs import MOST, definition
+from dovetail.formats.tensorflow.results import first_number, specs_of
 from dovetail.formats.tensorflow.tensor_lists import TensorList
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import shape_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 REDUCTIONS = ("Sum", "Prod", "Max", "Min", "Mean", "All", "Any")
-MOST = 1 << 16  # results of a node
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 
 
@@ -64,7 +63,7 @@ class Node:
         if not isinstance(value, Handle) or not value.is_reference:
             return value
         with self.reader.graph.control_dependencies(value.after) if value.after else nullcontext():
-            return hooks.read(self.reader.graph, value.variable)
+            return self.reader.current(value.variable)
 
     def taken(self, value: Any) -> Any:
         """A value as nodes of the graph take it: numbers that the host computes are placeholders."""
@@ -106,6 +105,12 @@ class Node:
         tensor = self.tensor(index)
         found = wanted(tensor)
         return tensor if found is None else plain(found.reshape(-1))
+
+    def of(self, inputs: list[Any]) -> Node:
+        """The same node with other inputs."""
+        other = copy(self)
+        other.inputs = inputs
+        return other
 
     def variable(self, index: int) -> Any:
         """The variable of an input.
@@ -186,24 +191,34 @@ def types_of(node: Node) -> tuple[list[DType | None], list[Any]]:
 
 def _said(node: Node) -> tuple[list[Any], list[Any]]:
     """The dtypes and shapes of a node's results, which may be anything in a damaged file."""
-    if node.type in KNOWN:
-        with suppress(*REFUSALS):  # an attribute is missing
-            if node.type in EXITS and _gives_list(node):
-                return [None], [None]
-            specs = specs_of(node.proto, node.inputs)
-            return [spec.dtype for spec in specs], [spec.shape for spec in specs]
+    known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
+    dtypes, shapes = _said_by_type(node) or _guessed(node, len(known))
+    if len(known) == len(dtypes):
+        shapes = [shape_of(said) if shape is None else shape for shape, said in zip(shapes, known, strict=True)]
+    return dtypes, shapes
+
+
+def _said_by_type(node: Node) -> tuple[list[Any], list[Any]] | None:
+    """What TensorFlow's definition of the type says, and the table of shapes; None if the type is not known."""
+    if definition(node.type) is None:
+        return None
+    with suppress(*REFUSALS):  # an attribute is missing
+        if node.type in EXITS and _gives_list(node):
+            return [None], [None]
+        specs = specs_of(node.type, node.attrs, node.inputs)
+        return [spec.dtype for spec in specs], [spec.shape for spec in specs]
+    return None
+
+
+def _guessed(node: Node, count: int) -> tuple[list[Any], list[Any]]:
+    """The dtypes that a node of an unknown type may have, by its attributes and the number of its known results."""
     first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
     given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
-    known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
-    if isinstance(given, list):
-        dtypes = given
-    else:
-        names = NAMES.get(node.type, [])
+    if not isinstance(given, list):
         parts = [split(text) for text in node.body.references(node.name)]
         taken = [min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts]
-        dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
-    shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
-    return dtypes, shapes
+        given = [given] * max([1, count, *(number + 1 for number in taken)])
+    return given, [None] * len(given)
 
 
 def _gives_list(node: Node) -> bool:
@@ -211,12 +226,3 @@ def _gives_list(node: Node) -> bool:
     frame, merge = node.body.frames.frame_of(node.proto)
     first = node.reader.value(node.body, frame.merges[merge][0])
     return isinstance(first, TensorList) or (isinstance(first, Host) and not first.is_number)
-
-
-def first_number(proto: Any, output: str) -> int:
-    """The number of the first result with a name."""
-    names = NAMES.get(proto.op, [])
-    with suppress(*REFUSALS):  # an attribute is missing
-        if (number := number_of_result(proto, output)) is not None:
-            return number
-    return names.index(output) if output in names else 0

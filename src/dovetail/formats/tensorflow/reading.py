@@ -23,8 +23,9 @@ from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, first_number, types_of
+from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, types_of
 from dovetail.formats.tensorflow.records import Records
+from dovetail.formats.tensorflow.results import first_number
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
@@ -254,6 +255,14 @@ class Reader(Building):
         """The values of a node without inputs that is in no graph."""
         return self.read(Body("a constant", [proto], {}), [proto.name])
 
+    def current(self, variable: Any) -> Any:
+        """The value that a variable has at this place of the graph."""
+        return hooks.read(self.graph, variable)
+
+    def assign(self, variable: Any, value: Any) -> Any:
+        """Give a variable a value from this place of the graph on."""
+        return hooks.assign(self.graph, variable, value)
+
     # host nodes
 
     def _is_host(self, node: Node) -> bool:
@@ -331,7 +340,7 @@ class Reader(Building):
         tensors = [value for value in node.inputs if is_tensor(value)]
         results = self._operation(node, reason, tensors, dtypes, shapes)
         for variable, value in zip(changed, results, strict=False):
-            hooks.assign(self.graph, variable, value)
+            self.assign(variable, value)
         return others or results[len(changed) :]
 
     def _operation(self, node: Node, reason: str, tensors: list[Any], dtypes: list[Any], shapes: list[Any]) -> Any:

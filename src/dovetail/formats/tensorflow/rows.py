@@ -110,73 +110,6 @@ ReluGrad Relu6Grad: g/T y/T; T>0
 LeakyReluGrad: g/T x/T; alpha:negative_slope|0.2
 """
 
-# Types with several outputs, which functions name: `TopKV2:indices:0` is the second one.
-OUTPUTS = """
-BatchSelfAdjointEigV2: e v
-Eig: e v
-FusedBatchNorm: y batch_mean batch_variance reserve_space_1 reserve_space_2
-FusedBatchNormV2: y batch_mean batch_variance reserve_space_1 reserve_space_2
-FusedBatchNormV3: y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3
-LogMatrixDeterminant: sign log_abs_determinant
-Lu: lu p
-MaxPoolWithArgmax: output argmax
-Merge: output value_index
-NonMaxSuppressionV4: selected_indices valid_outputs
-NonMaxSuppressionV5: selected_indices selected_scores valid_outputs
-Qr: q r
-SelfAdjointEigV2: e v
-SoftmaxCrossEntropyWithLogits: loss backprop
-SparseSoftmaxCrossEntropyWithLogits: loss backprop
-Svd: s u v
-Switch: output_false output_true
-TensorArrayV3: handle flow
-TensorArrayConcatV3: value lengths
-TensorListConcatV2: tensor lengths
-TopKV2: values indices
-ApproxTopK: values indices
-BlockLSTMV2: i cs f o ci co h
-CombinedNonMaxSuppression: nmsed_boxes nmsed_scores nmsed_classes valid_detections
-CudnnRNNV2: output output_h output_c reserve_space host_reserved
-FakeQuantWithMinMaxVarsGradient: backprops_wrt_input backprop_wrt_min backprop_wrt_max
-FakeQuantWithMinMaxVarsPerChannelGradient: backprops_wrt_input backprop_wrt_min backprop_wrt_max
-FusedBatchNormGrad: x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4
-FusedBatchNormGradV2: x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4
-FusedBatchNormGradV3: x_backprop scale_backprop offset_backprop reserve_space_4 reserve_space_5
-GRUBlockCellGrad: d_x d_h_prev d_c_bar d_r_bar_u_bar
-LSTMBlockCellGrad: cs_prev_grad dicfo wci_grad wcf_grad wco_grad
-ListDiff: out idx
-CTCGreedyDecoder: decoded_indices decoded_values decoded_shape log_probability
-QuantizeAndDequantizeV4Grad: input_backprop input_min_backprop input_max_backprop
-RefMerge: output value_index
-SparseReorder: output_indices output_values
-StatelessRandomGetKeyCounter: key counter
-StatelessRandomGetKeyCounterAlg: key counter alg
-UniqueWithCountsV2: y idx count
-TopK: values indices
-Unique: y idx
-UniqueV2: y idx
-UniqueWithCounts: y idx count
-CudnnRNN: output output_h output_c reserve_space
-CudnnRNNV3: output output_h output_c reserve_space host_reserved
-LSTMBlockCell: i cs f o ci co h
-BlockLSTM: i cs f o ci co h
-GRUBlockCell: r u c h
-TensorListPopBack: output_handle tensor
-LookupTableExportV2: keys values
-SparseReshape: output_indices output_shape
-StringSplit: indices values shape
-StringSplitV2: indices values shape
-StringNGrams: ngrams ngrams_splits
-UnicodeDecode: row_splits char_values
-UnicodeDecodeWithOffsets: row_splits char_values char_to_byte_starts
-BroadcastGradientArgs: r0 r1
-RaggedTensorToSparse: sparse_indices sparse_values sparse_dense_shape
-RaggedTensorFromVariant: output_nested_splits output_dense_values
-SparseFillEmptyRows: output_indices output_values empty_row_indicator reverse_index_map
-RaggedRange: rt_nested_splits rt_dense_values
-RaggedGather: output_nested_splits output_dense_values
-"""
-
 
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
 UNUSED = {
@@ -200,9 +133,6 @@ UNUSED = {
 
 READ: dict[str, Row] = {row.type: row for row in rows_of(ROWS.strip(), UNUSED)}  # by TensorFlow's types
 WRITTEN: Mapping[str, Row] = {row.ours: row for row in READ.values() if row.is_written}  # by Dovetail's types
-NAMES: Mapping[str, list[str]] = {
-    name: names.split() for name, _, names in (line.partition(": ") for line in OUTPUTS.strip().splitlines())
-}
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 

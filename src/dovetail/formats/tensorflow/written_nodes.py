@@ -13,9 +13,9 @@ from dovetail.core.spec import TensorSpec
 from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
-from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
-from dovetail.formats.tensorflow.op_defs import op_def
+from dovetail.formats.tensorflow.op_defs import DTYPES, definition
+from dovetail.formats.tensorflow.results import result_name
 from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
@@ -28,7 +28,7 @@ from dovetail.ops.linalg.systems import real_dtype
 if TYPE_CHECKING:
     from dovetail.formats.tensorflow.writing import Writer
 
-HANDLES = {"resource": 20, "variant": 21}  # dtypes of handles of variables and of lists → their numbers
+HANDLES = "resource", "variant"  # dtypes of handles of variables and of lists
 
 
 class Ref(NamedTuple):
@@ -41,7 +41,7 @@ class Ref(NamedTuple):
     def number(self) -> int:
         """TensorFlow's number of the dtype."""
         is_handle = isinstance(self.dtype, str) and self.dtype in HANDLES
-        return HANDLES[self.dtype] if is_handle else number_of(self.dtype)
+        return DTYPES[self.dtype] if is_handle else number_of(self.dtype)
 
 
 class Nodes:
@@ -89,40 +89,39 @@ class Nodes:
             device: its device, in TensorFlow's words.
         """
         node = TENSORFLOW.NodeDef(name=name, op=type, device=device)
-        for value, attr in zip(inputs, INPUTS[type], strict=True):
-            is_list = not isinstance(value, Ref)
-            refs: Any = value if is_list else [value]
+        known: Any = definition(type)
+        for value, arg in zip(inputs, known.inputs, strict=True):
+            refs: Any = value if arg.is_many else [value]
             node.input.extend(ref.text for ref in refs)
-            if attr.endswith("*"):
-                node.attr[attr[:-1]].list.SetInParent()
-                node.attr[attr[:-1]].list.type.extend(ref.number for ref in refs)
-            elif attr and refs:
-                node.attr[attr].type = refs[0].number
-            if is_list and not attr.endswith("*"):
-                node.attr["N"].i = len(refs)
+            if arg.is_list:
+                node.attr[arg.attribute].list.SetInParent()
+                node.attr[arg.attribute].list.type.extend(ref.number for ref in refs)
+            elif arg.attribute and refs:
+                node.attr[arg.attribute].type = refs[0].number
+            if arg.number:
+                node.attr[arg.number].i = len(refs)
         for key, item in attrs.items():
             set_attribute(node.attr[key], item)
         node.input.extend(f"^{other}" for other in dict.fromkeys(waits))
         self.messages.append(node)
-        return self.refs(type, name, dtypes)
+        return self.refs(node, dtypes)
 
-    def refs(self, type: str, name: str, dtypes: Iterable[Any]) -> list[Ref]:
+    def refs(self, node: Any, dtypes: Iterable[Any]) -> list[Ref]:
         """The results of a node."""
-        return [Ref(self.reference(type, name, number), dtype) for number, dtype in enumerate(dtypes)]
+        return [Ref(self.reference(node, node.name, number), dtype) for number, dtype in enumerate(dtypes)]
 
-    def reference(self, type: str, name: str, number: int) -> str:
-        """The reference of a result of a node."""
+    def reference(self, node: Any, name: str, number: int) -> str:
+        """The reference of a result of a node, which has the name here."""
         if not self.in_function:
             return f"{name}:{number}" if number else name
-        names = OUTPUTS.get(type, ["output"])
-        return f"{name}:{names[number]}:0" if len(names) > 1 else f"{name}:{names[0]}:{number}"
+        return f"{name}:{result_name(node, number)}"
 
     def constant(self, array: Any, name: str) -> Ref:
         """Add a constant."""
         node = TENSORFLOW.NodeDef(name=name)
         constant_node(node, np.asarray(array))
         self.messages.append(node)
-        return Ref(self.reference("Const", name, 0), np.asarray(array).dtype)
+        return Ref(self.reference(node, name, 0), np.asarray(array).dtype)
 
     def graph(
         self,
@@ -246,7 +245,7 @@ class Place:
         node.name = self.name
         node.input.extend([*(ref.text for ref in self.inputs), *(f"^{other}" for other in self.waits)])
         self.nodes.messages.append(node)
-        return self.nodes.refs(node.op, self.name, [tensor.dtype for tensor in self.operation.outputs])
+        return self.nodes.refs(node, [tensor.dtype for tensor in self.operation.outputs])
 
     def several(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Sequence[Any], **attrs: Any) -> list[Ref]:
         """Add a node below the operation's name, and return its results."""
@@ -367,11 +366,11 @@ def by_row(place: Place, row: Row) -> list[Ref]:
     arguments = dict(zip((p.name for p in operation.op.params), operation.arguments(place.inputs), strict=True))
     dtypes = {one.dtype: arguments[one.param].dtype for one in row.inputs if isinstance(arguments[one.param], Ref)}
     inputs: list[Any] = []
-    definition = op_def(row.type) if place.nodes.writer.theirs else None
+    known = definition(row.type) if place.nodes.writer.theirs else None
     for number, one in enumerate(row.inputs):
         value = arguments[one.param]
         if not isinstance(value, Ref) and one.way != "*":
-            title = "" if definition is None else definition.input_arg[number].name
+            title = "" if known is None else known.inputs[number].name
             value = place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32"), title)
         inputs.append(value)
     if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:

@@ -27,7 +27,7 @@ from dovetail.formats.host.arrays import packed
 from dovetail.formats.host.strings import number as to_number
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.host.functions import FUNCTIONS
-from dovetail.formats.tensorflow.host.table import KNOWN
+from dovetail.formats.tensorflow.results import specs_of
 
 ROWS = """
 string_to_number: StringToNumber *string_tensor out_type="float32"
@@ -73,8 +73,8 @@ def host_operation(type: str, inputs: Sequence[Any], name: str | None = None, **
         inputs: tensors, arrays, strings.
         attrs: its attributes.
     """
-    inputs, known = [joined(x) for x in inputs], cast(Any, _Attributes(attrs))
-    specs = [spec for result in KNOWN[type] for spec in result.specs(known, list(inputs))]
+    inputs = [joined(x) for x in inputs]
+    specs = specs_of(type, cast(Any, _Attributes(attrs)), inputs)
     dtypes = [STRING if spec.dtype is None else spec.dtype for spec in specs]
     made = computed(partial(_computed, type, attrs), inputs, dtypes, name=name)
     for one, spec in zip(made, specs, strict=True):

@@ -1,0 +1,134 @@
+"""The results of nodes: their names, numbers, dtypes and shapes, as TensorFlow's definitions of the types say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from dovetail.formats.opaque import REFUSALS
+from dovetail.formats.tensorflow.attributes import Attributes, dtype_named
+from dovetail.formats.tensorflow.op_defs import DTYPES, definition
+from dovetail.formats.tensorflow.values import Spec
+
+# The shapes of results of types that the host computes, in TensorFlow's order; types whose shapes are not known have no
+# line.  `=` has the number of the input with the same shape, and `-` is a shape that is not known.  In brackets, a name
+# is an attribute with a shape that comes last.
+SHAPES = """
+StringLower StringUpper StringStrip RegexReplace StaticRegexReplace Substr UnicodeTranscode EncodeBase64 DecodeBase64
+    AsString RegexFullMatch StaticRegexFullMatch StringLength StringToNumber StringToHashBucket StringToHashBucketFast
+    StringToHashBucketStrong: =0
+StringFormat: []
+StringSplit StringSplitV2: [?,2] [?] [2]
+StringNGrams UnicodeDecode: [?] [?]
+UnicodeDecodeWithOffsets: [?] [?] [?]
+UnicodeEncode: [?]
+
+HashTable HashTableV2 MutableHashTable MutableHashTableV2: []
+LookupTableFind LookupTableFindV2: =1
+LookupTableSize LookupTableSizeV2: []
+LookupTableExport LookupTableExportV2: [?] [?]
+
+RaggedTensorToSparse: [?,?] [?] [?]
+RaggedTensorFromVariant RaggedGather: [?] -
+RaggedRange: [?] [?]
+SparseFillEmptyRows: [?,?] [?] [?] [?]
+SparseReshape: [?,?] [?]
+
+ParseExample: [?,2] [?] [2] [?,dense_shapes]
+ParseExampleV2: [?,?] [?] [?] - [?] [?]
+ParseSingleExample: [?,1] [?] [1] [dense_shapes]
+DecodePng DecodeImage DecodeJpeg DecodeBmp: [?,?,?]
+EncodePng EncodeJpeg: []
+
+Shape: [?]
+Size Rank: []
+Unique: [?] [?]
+Merge RefMerge: - []
+TensorListLength: []
+TensorArrayConcatV3: - [?]
+TensorArraySizeV3: []
+"""
+FLOWS = ("flow", "flow_out")  # results of TensorArrays that are lists here
+
+
+def _shapes() -> Iterator[tuple[str, list[str]]]:
+    for line in SHAPES.replace("\n    ", " ").strip().splitlines():
+        types, _, texts = line.partition(":")
+        yield from ((type, texts.split()) for type in types.split())
+
+
+KNOWN: Mapping[str, list[str]] = dict(_shapes())
+
+
+def specs_of(type: str, attrs: Attributes, inputs: list[Any]) -> list[Spec]:
+    """The specs of the results of a node, as far as its type, attributes and inputs say them.
+
+    Raises:
+        Unreadable: it lacks an attribute.
+    """
+    known: Any = definition(type)
+    found = []
+    for number, arg in enumerate(known.results):
+        text = KNOWN[type][number] if type in KNOWN else "-"
+        for index, dtype in enumerate(arg.dtypes(attrs)):
+            dtype = dtype_named(DTYPES[dtype]) if isinstance(dtype, str) and not arg.attribute else dtype
+            found.append(Spec(_shape(text, attrs, inputs, index), None if arg.name in FLOWS else dtype))
+    return found
+
+
+def _shape(text: str, attrs: Attributes, inputs: list[Any], index: int) -> tuple[int | None, ...] | None:
+    if text == "-":
+        return None
+    if text.startswith("="):
+        number = int(text[1:])
+        return shape_like(inputs[number]) if number < len(inputs) else None
+    dims: list[int | None] = []
+    for word in filter(None, text[1:-1].split(",")):
+        if not word.isidentifier():
+            dims.append(None if word == "?" else int(word))
+        elif (shape := attrs(word)[index]) is None:
+            return None
+        else:
+            dims += shape
+    return tuple(dims)
+
+
+def shape_like(value: Any) -> tuple[int | None, ...] | None:
+    """The shape of a value that is known while a graph is read."""
+    return getattr(getattr(value, "spec", value), "shape", None)
+
+
+def first_number(proto: Any, output: str) -> int:
+    """The number of the first result of a node with a name, as functions write `node:output:0`.
+
+    Args:
+        proto: the node's message.
+        output: the name.
+    """
+    known, at = definition(proto.op), 0
+    with suppress(*REFUSALS):  # an attribute is missing
+        for arg in () if known is None else known.results:
+            if arg.name == output:
+                return at
+            at += arg.count(Attributes(proto))
+    return 0
+
+
+def result_name(proto: Any, number: int) -> str:
+    """The name of a result of a node, and its number among those of the name, as functions write it.
+
+    Args:
+        proto: the node's message.
+        number: of the result among all.
+    """
+    known = definition(proto.op)
+    results = () if known is None else known.results
+    if len(results) == 1:
+        return f"{results[0].name}:{number}"
+    for arg in results:
+        count = arg.count(Attributes(proto))
+        if number < count:
+            return f"{arg.name}:{number}"
+        number -= count
+    return f"output:{number}"
