@@ -40,7 +40,7 @@ def add_functions(exported: dict[str, Any]) -> None:
         if inspect.isfunction(function) and not name.startswith("_"):
             module = sys.modules[function.__module__]
             if function.__doc__ and BEFORE_SECTION.search(module.__doc__ or ""):
-                function.__doc__ = completed(function.__doc__, module.__doc__, name)
+                function.__doc__ = completed(function.__doc__, module.__doc__ or "", name)
             exported[name] = vars(module)[name] = FUNCTIONS[name] = named(name)(function)
 
 
