@@ -122,13 +122,13 @@ def _long(data: bytes, size: int) -> int:
 def hash64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
     """TensorFlow's hash of 64 bits, with which `StringToHashBucket` counts."""
     factor = 0xC6A4A7935BD1E995
-    found = seed ^ len(data) * factor & MASK
+    state = seed ^ len(data) * factor & MASK
     whole = len(data) & ~7
     for at in range(0, whole, 8):
-        found = (found ^ _mixed(_word(data, at) * factor) * factor & MASK) * factor & MASK
+        state = (state ^ _mixed(_word(data, at) * factor) * factor & MASK) * factor & MASK
     if whole < len(data):
-        found = (found ^ _word(data, whole)) * factor & MASK
-    return _mixed(_mixed(found) * factor)
+        state = (state ^ _word(data, whole)) * factor & MASK
+    return _mixed(_mixed(state) * factor)
 
 
 def siphash(data: bytes, key: Sequence[int]) -> int:

@@ -89,10 +89,10 @@ def _maps(node: Node) -> Any:
 
 def _map(node: Node) -> dict[Any, Any]:
     value: Any = node.inputs[0]
-    found = value.array.item() if is_of_strings(value) and not value.array.shape else None
-    if not isinstance(found, dict):
+    given = value.array.item() if is_of_strings(value) and not value.array.shape else None
+    if not isinstance(given, dict):
         node.refuse(0, "map")
-    return found
+    return given
 
 
 def _row(values: list[Any]) -> Weight:

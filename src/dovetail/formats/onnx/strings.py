@@ -133,17 +133,17 @@ def _counted(node: Node) -> Any:
             grams[tuple(pool[at : at + size])] = len(grams)
     shape = *x.shape[:-1], max(columns, default=-1) + 1
     within(*shape)
-    found = np.zeros(shape, "float32")
+    counts = np.zeros(shape, "float32")
     sizes = range(max(attrs["min_gram_length"], 1), min(attrs["max_gram_length"], x.shape[-1]) + 1)
     within(x.size, len(sizes), min(attrs["max_skip_count"], x.shape[-1]) + 1)
     for place in np.ndindex(*x.shape[:-1]):
         for gram in _grams(x[place].tolist(), sizes, attrs["max_skip_count"]):
             if gram in grams:
-                found[(*place, columns[grams[gram]])] += 1
-    scale = np.zeros(found.shape[-1], "float32")
+                counts[(*place, columns[grams[gram]])] += 1
+    scale = np.zeros(counts.shape[-1], "float32")
     scale[columns] = weights
     mode = attrs["mode"]
-    return Weight("", found if mode == "TF" else (found * scale if mode == "TFIDF" else (found > 0) * scale))
+    return Weight("", counts if mode == "TF" else (counts * scale if mode == "TFIDF" else (counts > 0) * scale))
 
 
 def _grams(row: list[Any], sizes: Sequence[int], most_skipped: int) -> Any:

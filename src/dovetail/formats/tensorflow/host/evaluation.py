@@ -79,9 +79,9 @@ class _Coded(Attributes):
     """The attributes of a node that moves the numbers of strings or variants."""
 
     def __call__(self, name: str, *default: Any) -> Any:
-        found = super().__call__(name, *default)
+        value = super().__call__(name, *default)
         is_object = name in self and self._node.attr[name].type in OBJECTS
-        return NUMBER if is_object else found
+        return NUMBER if is_object else value
 
 
 def plain(value: Any) -> Any:

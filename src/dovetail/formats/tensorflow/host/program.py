@@ -118,12 +118,12 @@ class Program:
         Raises:
             NotImplementedError: the value comes from a variable, or from a loop of the graph.
         """
-        found: set[Node] = set()
+        nodes: set[Node] = set()
         stack: list[Any] = [value]
         while stack:
             one = stack.pop()
             if (node := self._list_origin(one, taken is not None)) is not None:
-                found.add(node)
+                nodes.add(node)
                 stack += [*node.inputs, *node.waits]
             elif isinstance(one, TensorList):
                 stack += [one.data, one.size]
@@ -131,14 +131,14 @@ class Program:
                 raise _mixed(value, f"the variable {one.variable.name!r}")
             elif isinstance(one, Host) or (is_tensor(one) and one not in self._given):
                 node = one.node if isinstance(one, Host) else self._origin(one, taken is not None)
-                if node is not None and node not in found:
-                    found.add(node)
+                if node is not None and node not in nodes:
+                    nodes.add(node)
                     stack += [*node.inputs, *node.waits]
                 elif node is None and taken is not None and one.op.graph is self._graph:
                     taken[one] = None
                 elif node is None:
                     raise _mixed(value, f"{one.name!r}, which a branch or a loop of the graph computes")
-        return sorted(found, key=self._reader.order.__getitem__)
+        return sorted(nodes, key=self._reader.order.__getitem__)
 
     def _origin(self, tensor: Any, is_after: bool) -> Node | None:
         """The node of a tensor, if the host computes it, too."""
@@ -168,8 +168,8 @@ class Program:
         for value in self._reader.feeds:
             run.compute(self._needed(value))
             numbers.append(np.asarray(run.value(value), value.spec.dtype.numpy))
-        found = function(*numbers)
-        results = found if isinstance(found, (list, tuple)) else [found]
+        returned = function(*numbers)
+        results = returned if isinstance(returned, (list, tuple)) else [returned]
         if not self._reader.effects and not any(isinstance(value, Host) for value in self.outputs):
             return list(results)
         run.tensors |= {tensor: results[number] for tensor, number in self._late.items()}
@@ -245,8 +245,8 @@ class _Run:
     def result(self, value: Host, nodes: Iterable[Node]) -> Any:
         """The value of a host node for the caller, a tensor or an array of strings, and the nodes that it needs."""
         self.compute(nodes)
-        found = self.value(value)
-        return ops.convert(found) if value.is_number else np.asarray(found, object)
+        result = self.value(value)
+        return ops.convert(result) if value.is_number else np.asarray(result, object)
 
 
 def _array(value: Any) -> Any:

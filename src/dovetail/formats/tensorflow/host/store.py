@@ -90,10 +90,10 @@ class Store:
     @cached_property
     def paths(self) -> list[Any]:
         """For each file, a constant with its path in place of the node with its name."""
-        found = [TENSORFLOW.NodeDef(name=node) for node in self._saved.assets]
-        for node in found:
+        nodes = [TENSORFLOW.NodeDef(name=node) for node in self._saved.assets]
+        for node in nodes:
             constant_node(node, strings_of(self._path(self._saved.assets[node.name])))
-        return found
+        return nodes
 
     def lines(self, path: bytes) -> Iterator[bytes]:
         """The lines of a file of the model.

@@ -40,29 +40,29 @@ class ReaderBase:
             with self._lock:
                 return list(self._next(queue))
 
-        key, found = called(one, [], [STRING, STRING], [(), ()], name)
-        return key, found
+        key, record = called(one, [], [STRING, STRING], [(), ()], name)
+        return key, record
 
     def read_up_to(self, queue: QueueBase, num_records: Any, name: str | None = None) -> tuple[Any, Any]:
         """The keys and the bytes of the next records of a file, at least of one."""
 
         def several(count: np.ndarray) -> list[np.ndarray]:
             with self._lock:
-                found = [self._next(queue)]
-                found += itertools.islice(self._records, int(count) - 1)
-                self._count += len(found) - 1
-            return [np.array(part, object) for part in zip(*found, strict=True)]
+                pairs = [self._next(queue)]
+                pairs += itertools.islice(self._records, int(count) - 1)
+                self._count += len(pairs) - 1
+            return [np.array(part, object) for part in zip(*pairs, strict=True)]
 
-        keys, found = called(several, [num_records], [STRING, STRING], [(None,), (None,)], name)
-        return keys, found
+        keys, records = called(several, [num_records], [STRING, STRING], [(None,), (None,)], name)
+        return keys, records
 
     def _next(self, queue: QueueBase) -> Record:
-        while (found := next(self._records, None)) is None:
+        while (record := next(self._records, None)) is None:
             name = strings_of(queue.take()).item()
             self._records = self.records(name.decode())
             self._files += 1
         self._count += 1
-        return found
+        return record
 
     def records(self, path: str) -> Iterator[Record]:
         """The records of a file."""

@@ -99,10 +99,10 @@ def _row(names: str, type: str, *words: str) -> Callable[..., Any]:
         given = arguments_of(whole, args, kwargs)
         attrs = {key: given[key] for key in names_of_attrs}
         attrs |= {key: as_dtype(attrs[key]) for key in ("out_type", "dtype") if key in attrs}
-        found = host_operation(type, [given[key] for key in tensors], given["name"], **attrs)
-        if attrs.get("channels") and is_recorded(found):
-            found.set_shape([None, None, attrs["channels"]])
-        return found
+        result = host_operation(type, [given[key] for key in tensors], given["name"], **attrs)
+        if attrs.get("channels") and is_recorded(result):
+            result.set_shape([None, None, attrs["channels"]])
+        return result
 
     run.__signature__ = whole  # type: ignore[attr-defined]
     run.__name__ = names.split()[0].rpartition(".")[2]
@@ -130,11 +130,11 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
 
     Source: `tf.strings.join`.
     """
-    found = host_operation("StringJoin", list(inputs), name, separator=separator)
+    result = host_operation("StringJoin", list(inputs), name, separator=separator)
     shapes = [shape for shape in map(static_shape, map(text, inputs)) if shape is None or len(shape)]
-    if is_recorded(found) and None not in shapes:
-        found.set_shape(shapes[0] if shapes else ())
-    return found
+    if is_recorded(result) and None not in shapes:
+        result.set_shape(shapes[0] if shapes else ())
+    return result
 
 
 @function("reduce_join strings.reduce_join", v1="inputs axis keep_dims:keepdims separator name reduction_indices:axis")
@@ -256,8 +256,8 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
     Source: `tf.io.matching_files`.
     """
 
-    def found(patterns: np.ndarray) -> np.ndarray:
+    def paths_of(patterns: np.ndarray) -> np.ndarray:
         paths = (path for one in patterns.reshape(-1).tolist() for path in glob.glob(one))
         return np.array(sorted(paths), object)
 
-    return computed(found, [pattern], [STRING], [(None,)], name)[0]
+    return computed(paths_of, [pattern], [STRING], [(None,)], name)[0]

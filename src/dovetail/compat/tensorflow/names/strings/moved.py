@@ -53,8 +53,8 @@ def _taking_strings(function: Callable[..., Any], words: str, compute: Callable[
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = [args[place] for place in places if place < len(args)] + [kwargs.get(name) for name in names]
-        if not any(map(is_text, found)):
+        candidates = [args[place] for place in places if place < len(args)] + [kwargs.get(name) for name in names]
+        if not any(map(is_text, candidates)):
             return function(*args, **kwargs)
         given = dict(zip(parameters, args, strict=False)) | kwargs
         texts = {name: _text(given[name], words.startswith("*")) for name in names if is_text(given.get(name))}

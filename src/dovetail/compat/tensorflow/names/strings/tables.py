@@ -73,8 +73,8 @@ class KeyValueTensorInitializer:
 def _array(given: Any, dtype: Any) -> np.ndarray:
     if is_text(given, dtype):
         return strings_of(given)
-    found = np.asarray(constant_value(given) if is_recorded(given) else given)
-    return found if dtype is None else found.astype(as_dtype(dtype).numpy)
+    array = np.asarray(constant_value(given) if is_recorded(given) else given)
+    return array if dtype is None else array.astype(as_dtype(dtype).numpy)
 
 
 @function("lookup.StaticHashTable contrib.lookup.HashTable")

@@ -123,8 +123,8 @@ class StringTensor(Strings):
 
     def written(self, arrays: Any) -> Any:
         """The result in a session: bytes, or an array of them."""
-        found = NUMBERS.values(arrays[0])
-        return found if found.ndim else found.item()
+        strings = NUMBERS.values(arrays[0])
+        return strings if strings.ndim else strings.item()
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """The result in a session."""
@@ -218,8 +218,8 @@ def called(
         made = tuple(NUMBER if dtype is STRING else as_dtype(dtype) for dtype in dtypes)
         gives = [dtype is STRING for dtype in dtypes]
         whole = _OnStrings(function, texts, gives) if any((*texts, *gives)) else function
-        found = trace.record(OPS[op], [given, whole, made, tuple(shapes)], name)
-    return [StringTensor(x) if dtype is STRING else x for x, dtype in zip(found, dtypes, strict=True)]
+        results = trace.record(OPS[op], [given, whole, made, tuple(shapes)], name)
+    return [StringTensor(x) if dtype is STRING else x for x, dtype in zip(results, dtypes, strict=True)]
 
 
 def computed(
@@ -232,8 +232,8 @@ def computed(
     """The results of a function of arrays without effects, at once or in the graph that is built; see `called`."""
     if graph_mode.graph() is not None or any(map(is_of_run, inputs)):
         return called(function, inputs, dtypes, shapes, name, "PyFuncStateless")
-    found = function(*(strings_of(x) if is_text(x) else np.asarray(x) for x in inputs))
-    results = found if isinstance(found, (list, tuple)) else [found]
+    returned = function(*(strings_of(x) if is_text(x) else np.asarray(x) for x in inputs))
+    results = returned if isinstance(returned, (list, tuple)) else [returned]
     return [Text(strings_of(x)) if d is STRING else ops.convert(x, d) for x, d in zip(results, dtypes, strict=True)]
 
 
@@ -252,10 +252,10 @@ class _OnStrings:
     def __call__(self, *arrays: np.ndarray) -> Any:
         given = [NUMBERS.values(x) if text else x for x, text in zip(arrays, self._takes, strict=True)]
         with not_building():
-            found = self._function(*given)
-        results = found if isinstance(found, (list, tuple)) else [found]
+            returned = self._function(*given)
+        results = returned if isinstance(returned, (list, tuple)) else [returned]
         if len(results) != len(self._gives):
-            return found
+            return returned
         return [NUMBERS.of(strings_of(x)) if text else x for x, text in zip(results, self._gives, strict=True)]
 
 
@@ -272,15 +272,15 @@ class _OfText(ValueKind):
             raise op_error(TypeError, op.name, "it takes no strings: compute them by tf.py_func, or in Python.")
         gives_strings = op.name in MOVING or (op.name == "ZerosLike" and values[-1] is None)
         if any(map(is_of_run, _tensors(op, values))):
-            found = op(*_with_numbers(op, values, lambda text: in_graph(text).numbers), name=name)
-            return _each(StringTensor, found) if gives_strings else found
+            results = op(*_with_numbers(op, values, lambda text: in_graph(text).numbers), name=name)
+            return _each(StringTensor, results) if gives_strings else results
         numbers = Numbers()
         given = _with_numbers(op, values, lambda text: numbers.of(strings_of(text)))
         if not gives_strings:
             return op(*given, name=name)
         with not_building():
-            found = op(*given)
-        return _each(lambda part: Text(numbers.values(part.numpy()), op.name, name), found)
+            results = op(*given)
+        return _each(lambda part: Text(numbers.values(part.numpy()), op.name, name), results)
 
     def in_graph(self, value: Any, graph: Any) -> Any:
         return numbers_of(value)
@@ -298,16 +298,16 @@ def is_of_run(value: Any) -> bool:
 
 def _mapped(op: Op, values: list[Any], function: Callable[[Any], Any]) -> list[Any]:
     """The arguments of a call with a function's results in place of the ones that may be tensors."""
-    found = list(values)
+    replaced = list(values)
     for place, many in op.tensor_places:
-        found[place] = tuple(map(function, values[place])) if many else function(values[place])
-    return found
+        replaced[place] = tuple(map(function, values[place])) if many else function(values[place])
+    return replaced
 
 
 def _tensors(op: Op, values: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    _mapped(op, values, found.append)
-    return found
+    tensors: list[Any] = []
+    _mapped(op, values, tensors.append)
+    return tensors
 
 
 def _with_numbers(op: Op, values: list[Any], numbers: Callable[[Any], Any]) -> list[Any]:
@@ -315,9 +315,9 @@ def _with_numbers(op: Op, values: list[Any], numbers: Callable[[Any], Any]) -> l
     return _mapped(op, values, lambda value: numbers(value) if is_text(value) else value)
 
 
-def _each(function: Callable[[Any], Any], found: Any) -> Any:
+def _each(function: Callable[[Any], Any], results: Any) -> Any:
     """A function's result for a result of a call, or for each of them."""
-    return [*map(function, found)] if isinstance(found, (list, tuple)) else function(found)
+    return [*map(function, results)] if isinstance(results, (list, tuple)) else function(results)
 
 
 _OF_TEXT = _OfText()
