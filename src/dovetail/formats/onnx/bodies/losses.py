@@ -53,7 +53,7 @@ def _(rate: Any, step: Any, xs: Any, alpha: float, beta: float, mode: str, norm:
 
 
 @row("ai.onnx.preview.training.Adagrad: rate step xs*; decay_factor:decay epsilon norm_coefficient:norm")
-def _(rate: Any, step: Any, xs: Any, decay: float = 0.0, epsilon: float = 0.0, norm: float = 0.0) -> Any:
+def _(rate: Any, step: Any, xs: Any, decay: float = 0.0, epsilon: float = 1e-6, norm: float = 0.0) -> Any:
     rate = rate / (1 + ops.cast(step, rate.dtype) * decay)
     return _stepped(rules.adagrad, xs, 1, norm, lr=rate, epsilon=epsilon)
 
@@ -67,7 +67,7 @@ def _(
     xs: Any,
     alpha: float = 0.9,
     beta: float = 0.999,
-    epsilon: float = 0.0,
+    epsilon: float = 1e-6,
     norm: float = 0.0,
     after: float = 0.0,
 ) -> Any:
