@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.formats.constants import constant_of, filled
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
@@ -20,11 +22,13 @@ UNSORTED = "UnsortedSegment{0}: x/T numbers/Tindices count?/Tnumsegments; +reduc
 def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
     """The elements of each number, reduced; negative numbers go to a row that is cut away."""
     scatter, start = SCATTERS[reduction]
+    dtype, rank = native_to_dtype(dtype_of(x)), len(static_shape(numbers))
     if start is None:
-        start = x.dtype.min if reduction == "Max" else x.dtype.max
-    shape = [scalar(count) + 1, *dims_of(x)[len(numbers.shape) :]]
+        start = dtype.min if reduction == "Max" else dtype.max
+    kept = ops.reshape(numbers >= 0, [*dims_of(numbers), *[1] * (len(static_shape(x)) - rank)])
+    x = ops.where(kept, x, ops.cast(start, dtype))  # its gradient is finite, also if elements are left out
     rows = ops.expand_dims(ops.maximum(numbers, -1) + 1, -1)
-    return OPS[f"TensorScatter{scatter}"](filled(shape, start, x.dtype), rows, x)[1:]
+    return OPS[f"TensorScatter{scatter}"](filled([scalar(count) + 1, *dims_of(x)[rank:]], start, dtype), rows, x)[1:]
 
 
 @row(*(f"Segment{reduction}: x/T numbers/Tindices; +reduction={reduction}" for reduction in SCATTERS))
@@ -33,7 +37,7 @@ def _(x: Any, numbers: Any, reduction: str) -> Any:
     found = reduced(x, numbers, count, reduction)
     if reduction not in ("Max", "Min"):
         return found
-    return ops.where(_like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
+    return ops.where(like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
 
 
 @row("SegmentMean: x/T numbers/Tindices; T>0")
@@ -66,17 +70,18 @@ def _(x: Any, places: Any, numbers: Any, kind: str, count: Any = None) -> Any:
     )
 )
 def _(g: Any, places: Any, numbers: Any, count: Any, kind: str) -> Any:
-    found = OPS["GatherV2"](g / _like(_divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
+    found = OPS["GatherV2"](g / like(divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
     return reduced(found, places, count, "Sum")
 
 
 def _averaged(x: Any, numbers: Any, count: Any, kind: str) -> Any:
     """The sums of the elements of each number, over how many there are, or over its root."""
-    found = reduced(x, numbers, count, "Sum")
-    return found if kind == "Sum" else found / _like(_divisor(numbers, count, kind, x.dtype), found)
+    total = reduced(x, numbers, count, "Sum")
+    return total if kind == "Sum" else total / like(divisor(numbers, count, kind, x.dtype), total)
 
 
-def _divisor(numbers: Any, count: Any, kind: str, dtype: Any) -> Any:
+def divisor(numbers: Any, count: Any, kind: str, dtype: Any) -> Any:
+    """How many elements each number has, at least 1, or the root of that."""
     sizes = ops.cast(ops.maximum(_sizes(numbers, count), 1), dtype)
     return sizes if kind == "Mean" else ops.sqrt(sizes) if kind == "SqrtN" else ops.ones_like(sizes)
 
@@ -90,9 +95,9 @@ def _count(numbers: Any) -> Any:
     return ops.max(ops.concatenate([numbers, ops.cast([-1], numbers.dtype)])) + 1
 
 
-def _like(x: Any, other: Any) -> Any:
+def like(x: Any, other: Any) -> Any:
     """A vector with as many axes as another tensor."""
-    return ops.reshape(x, [-1, *[1] * (len(other.shape) - 1)])
+    return ops.reshape(x, [-1, *[1] * (len(static_shape(other)) - 1)])
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
+from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
+
+_unique = of_type("UniqueWithCounts")
 
 
 def _descending(direction: str) -> bool:
@@ -83,15 +86,8 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
     x = of_rank(x, 1)
     if len(static_shape(x)) != 1:
         raise op_error(ValueError, "tf.unique", "it needs a vector.")
-    values, inverse, counts = ops.unique(x)
-    count, length = dims_of(values)[0], dims_of(inverse)[0]
-    first = ops.tensor_scatter_min(
-        ops.broadcast_to(ops.cast(length, "int32"), [count]), ops.expand_dims(inverse, -1), ops.arange(0, length)
-    )
-    order = ops.argsort(first)
-    place = ops.argsort(order)
-    found = ops.gather(values, order), ops.gather(place, inverse), ops.gather(counts, order)
-    return UniqueWithCounts(found[0], of_dtype(found[1], out_idx), of_dtype(found[2], out_idx))
+    y, places, counts = _unique(x)
+    return UniqueWithCounts(y, of_dtype(places, out_idx), of_dtype(counts, out_idx))
 
 
 @function("unique", scope=True)

@@ -15,11 +15,14 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import Kind
+from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
 from dovetail.execute.feeds import flat_feeds
+
+_dense = of_type("SparseToDense")
 
 
 class TFSparseTensor(metaclass=Kind):
@@ -158,10 +161,7 @@ def sparse_to_dense(
     Source: `tf.compat.v1.sparse_to_dense`.
     """
     places, values = ops.convert(sparse_indices), ops.convert(sparse_values)
-    if len(places.shape) < 2:
-        places = ops.reshape(places, (-1, 1))
-    values = ops.broadcast_to(values, ops.shape(places)[:1])
-    return ops.tensor_scatter_update(ops.full(output_shape, ops.cast(default_value, values.dtype)), places, values)
+    return _dense(places, output_shape, values, ops.cast(default_value, values.dtype))
 
 
 @function("sparse.from_dense", scope=True)

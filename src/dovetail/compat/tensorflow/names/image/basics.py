@@ -13,6 +13,8 @@ from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
+_non_max = of_type("NonMaxSuppressionV3")
+
 
 class ResizeMethod:
     """The methods of resizing images.
@@ -312,28 +314,4 @@ def non_max_suppression(
     Source: `tf.image.non_max_suppression`.
     """
     boxes, scores = of_rank(boxes, 2), of_rank(scores, 1)
-    order = ops.flip(ops.argsort(ops.flip(scores, 0)), 0)
-    count = dims_of(ops.convert(scores))[0]
-    order = ops.subtract(ops.subtract(ops.cast(count, "int32"), 1), order)
-    overlaps = ops.greater(_overlap(ops.gather(boxes, order)), iou_threshold)
-    place = ops.arange(0, count)
-
-    def step(i: Any, state: Any) -> Any:
-        kept, overlaps = state
-        better = ops.logical_and(kept, ops.less(place, i))
-        hidden = ops.any(ops.logical_and(better, ops.gather(overlaps, i)))
-        return ops.logical_and(kept, ops.logical_not(ops.logical_and(ops.equal(place, i), hidden))), overlaps
-
-    first = ops.greater(ops.gather(scores, order), score_threshold)
-    kept, _ = ops.fori_loop(0, count, step, (first, overlaps))  # one of them may be of a Keras model
-    return ops.boolean_mask(order, kept)[:max_output_size]
-
-
-def _overlap(boxes: Any) -> Any:
-    """The intersection over union of each two boxes, (boxes, boxes)."""
-    low, high = ops.minimum(boxes[:, :2], boxes[:, 2:]), ops.maximum(boxes[:, :2], boxes[:, 2:])
-    area = ops.prod(ops.subtract(high, low), 1)
-    top = ops.maximum(ops.expand_dims(low, 0), ops.expand_dims(low, 1))
-    bottom = ops.minimum(ops.expand_dims(high, 0), ops.expand_dims(high, 1))
-    common = ops.prod(ops.maximum(ops.subtract(bottom, top), 0.0), 2)
-    return ops.divide_no_nan(common, ops.subtract(ops.add(area, ops.expand_dims(area, 1)), common))
+    return _non_max(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
