@@ -11,7 +11,8 @@ from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor
-from dovetail.ops.shapes.shape import dims_of, shape_of, shaped
+from dovetail.formats.tensorflow.bodies import layers
+from dovetail.ops.shapes.shape import shape_of, shaped
 
 # -- activations ------------------------------------------------------------------------------------------------------
 
@@ -142,18 +143,13 @@ def fused_batch_norm(
 
     Source: `tf.compat.v1.nn.fused_batch_norm`.
     """
-    axis, axes = (1, (0, 2, 3)) if layout_of(data_format) == "channels_first" else (3, (0, 1, 2))
-    x = of_rank(x, 4)
-    own_mean, own_variance = ops.moments(x, axes) if is_training else (mean, variance)
-    result = ops.batch_normalization(x, own_mean, own_variance, axis, offset, scale, epsilon)
-    if not is_training:
-        return result, mean, variance
-    count = ops.cast(ops.prod(ops.gather(ops.shape(x), axes)), own_variance.dtype)
-    found = own_mean, own_variance * count / ops.maximum(count - 1.0, 1.0)
-    if exponential_avg_factor != 1.0:
-        pairs = zip((mean, variance), found, strict=True)
-        found = tuple(old * (1.0 - exponential_avg_factor) + new * exponential_avg_factor for old, new in pairs)
-    return result, *found
+    x, scale = of_rank(x, 4), shaped(scale)
+    layout = layout_of(data_format)
+    result, *own = layers.batch_norm(x, scale, offset, mean, variance, layout, epsilon, is_training)[:3]
+    if is_training and exponential_avg_factor != 1.0:
+        pairs = zip((mean, variance), own, strict=True)
+        own = [old * (1.0 - exponential_avg_factor) + new * exponential_avg_factor for old, new in pairs]
+    return result, own[0], own[1]
 
 
 def _weighted_moments(x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False) -> tuple[Any, Any]:
@@ -182,11 +178,4 @@ def lrn(
 
     Source: `tf.nn.local_response_normalization`.
     """
-    input = of_rank(input, 4)
-    squares = ops.pad(ops.square(input), [(0, 0)] * 3 + [(depth_radius, depth_radius)])
-    count = dims_of(input)[-1]
-    windows = [squares[..., start : count + start] for start in range(2 * depth_radius + 1)]
-    total = windows[0]
-    for window in windows[1:]:
-        total = ops.add(total, window)
-    return ops.divide(input, ops.power(ops.add(bias, ops.multiply(alpha, total)), beta))
+    return layers.local_response(of_rank(input, 4), depth_radius, bias, alpha, beta)
