@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -415,3 +417,23 @@ def test_only_the_taken_branch_of_tensorflow_1_assigns(tmp_path, case):
     with v1.Graph().as_default() as graph:
         v1.train.import_meta_graph(file)
         assert [run(v1, graph, p) for p in (True, False)] == wanted
+
+
+def test_a_meta_graph_has_its_gradients_where_no_name_of_a_loss_was_asked_for(tmp_path):
+    """Graphs name the gradient of the cross-entropy; a process that reads one need not import the module of losses."""
+    file = str(tmp_path / "graph.meta")
+    with v1.Graph().as_default():
+        logits = v1.placeholder(v1.float32, [None, 3], name="logits")
+        v1.nn.softmax_cross_entropy_with_logits_v2(labels=[[2.0, 0.0, 1.0]], logits=logits, name="loss")
+        v1.train.export_meta_graph(file)
+    program = (
+        "import sys, dovetail.compat.tensorflow.compat.v1 as tf\n"
+        f"tf.train.import_meta_graph({file!r})\n"
+        "graph = tf.get_default_graph()\n"
+        "loss, logits = graph.get_tensor_by_name('loss:0'), graph.get_tensor_by_name('logits:0')\n"
+        "found = tf.Session().run(tf.gradients(loss, logits), {logits: [[0.0, 0.0, 0.0]]})\n"
+        "assert 'dovetail.compat.tensorflow.names.nn.losses' not in sys.modules\n"
+        "print(*found[0][0].round(3))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["-1.667", "0.333", "-0.667"], done.stderr

@@ -13,6 +13,7 @@ from dovetail.core import config
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.dtypes import native_to_dtype
+from dovetail.core.gradients import RegisterGradient
 from dovetail.core.infer import elementwise, normalize_axis, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
@@ -103,6 +104,17 @@ def _(op: Any, g: Any) -> Any:
     labels, logits, axis = op.args
     g = expand_dims(g, axis)
     return -(g * log_softmax(logits, axis)), g * (softmax(logits, axis) * sum(labels, axis, keepdims=True) - labels)
+
+
+WITHOUT_LABELS = "SoftmaxWithoutLabels"  # the gradient that graphs of TensorFlow's functions name, also in files
+
+
+@RegisterGradient(WITHOUT_LABELS)
+def _(op: Any, g: Any) -> Any:
+    """TensorFlow's gradient, which takes labels to add up to 1."""
+    labels, logits, axis = op.args
+    g = expand_dims(g, axis)
+    return -(g * log_softmax(logits, axis)), g * (softmax(logits, axis) - labels)
 
 
 def _sparse_spec(labels: RankedSpec, logits: RankedSpec, axis: int = -1) -> TensorSpec:

@@ -10,10 +10,11 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
-from dovetail.core.gradients import RegisterGradient, gradient_override_map
+from dovetail.core.gradients import gradient_override_map
 from dovetail.core.infer import fits
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import static_shape
+from dovetail.ops.nn.losses import WITHOUT_LABELS
 from dovetail.ops.shapes.shape import shaped
 
 
@@ -80,20 +81,13 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     return ops.reshape(_cross_entropy(labels, samples, -1, None), sizes[:-1], name=name)
 
 
-_OVERRIDE = {"SoftmaxCrossEntropyWithLogits": "SoftmaxWithoutLabels"}
+_OVERRIDE = {"SoftmaxCrossEntropyWithLogits": WITHOUT_LABELS}
 
 
 def _cross_entropy(labels: Any, logits: Any, axis: int, name: str | None) -> Any:
     """The op, with TensorFlow's gradient by the logits, also where labels do not add up to 1."""
     with gradient_override_map({**_OVERRIDE, **scopes().overrides}):
         return ops.softmax_cross_entropy_with_logits(labels, logits, axis, name=name)
-
-
-@RegisterGradient("SoftmaxWithoutLabels")
-def _(op: Any, g: Any) -> tuple[Any, Any]:
-    labels, logits, axis = op.args
-    g = ops.expand_dims(g, axis)
-    return -(g * ops.log_softmax(logits, axis)), g * (ops.softmax(logits, axis) - labels)
 
 
 @function("nn.softmax_cross_entropy_with_logits", "v1", around_v1=old_words.logits_first)
