@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +180,6 @@ def _function(name: str) -> Callable[..., Any]:
     if space == "keras.backend":
         callee = FUNCTIONS_OF_K.get(last)
     elif space in SPACES:
-        import_module("dovetail.compat.tensorflow")  # it fills the tables
         callee = (V1 if name.startswith("compat.v1.") else V2).get(f"{space}.{last}".lstrip("."))
     if not callable(callee) or isinstance(callee, type) or not last[:1].islower() or EFFECTS.match(last):
         raise AttributeError(f"no function {name!r} of TensorFlow that a layer may call")
