@@ -56,6 +56,12 @@ def floating(x: Any) -> Any:
     return x if is_float(x) or "complex" in name_of(x) else ops.cast(x, result_type("int32", float))
 
 
+def floating_as_wide(x: Any) -> Any:
+    """A tensor of floats, of 64 bits for integers of 64 bits, as some of Keras' functions compute."""
+    x = as_tensor(x)
+    return ops.cast(x, "float64") if name_of(x) == "int64" else floating(x)
+
+
 def widened(x: Any) -> Any:
     """A tensor in the dtype in which Keras adds and multiplies its numbers."""
     x = as_tensor(x)

@@ -32,17 +32,10 @@ def _filled(op: Function) -> Function:
     return call
 
 
-def _filled_like(op: Function) -> Function:
-    def call(x: Any, dtype: Any = None) -> Any:
-        return op(as_tensor(x), dtype)
-
-    return call
-
-
 empty = zeros = _filled(ops.zeros)
-empty_like = zeros_like = _filled_like(ops.zeros_like)
+empty_like = zeros_like = of_tensor(ops.zeros_like)
 ones = _filled(ops.ones)
-ones_like = _filled_like(ops.ones_like)
+ones_like = of_tensor(ops.ones_like)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:

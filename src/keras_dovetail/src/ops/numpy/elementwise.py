@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.interop.privates import standardize_dtype
-from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
+from keras_dovetail.src.dtypes import as_tensor, floating, floating_as_wide, is_float, name_of, promoted
 from keras_dovetail.src.ops.calls import binary, bitwise, comparison, of_tensor, shift, unary
 
 angle = unary(ops.angle)
@@ -27,6 +27,7 @@ cosh = unary(ops.cosh)
 exp = unary(ops.exp)
 exp2 = unary(ops.exp2)
 expm1 = unary(ops.expm1)
+fabs = of_tensor(ops.absolute, floating)
 floor = unary(ops.floor)
 imag = unary(ops.imag)
 isfinite = unary(ops.isfinite)
@@ -98,10 +99,6 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     return ops.isclose(as_tensor(x1), as_tensor(x2), rtol, atol, equal_nan)
 
 
-def fabs(x: Any) -> Any:
-    return ops.absolute(floating(x))
-
-
 def cbrt(x: Any) -> Any:
     x = floating(x)
     return ops.sign(x) * ops.power(ops.absolute(x), as_tensor(1 / 3, x.dtype))
@@ -119,16 +116,11 @@ def copysign(x1: Any, x2: Any) -> Any:
 
 
 def deg2rad(x: Any) -> Any:
-    return _degrees(x) * (math.pi / 180)
+    return floating_as_wide(x) * (math.pi / 180)
 
 
 def rad2deg(x: Any) -> Any:
-    return _degrees(x) * (180 / math.pi)
-
-
-def _degrees(x: Any) -> Any:
-    x = as_tensor(x)
-    return ops.cast(x, "float64") if name_of(x) == "int64" else floating(x)
+    return floating_as_wide(x) * (180 / math.pi)
 
 
 def fmax(x1: Any, x2: Any) -> Any:

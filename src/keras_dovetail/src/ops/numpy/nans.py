@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float
-from keras_dovetail.src.ops.calls import Function
+from keras_dovetail.src.ops.calls import Function, of_tensor
 from keras_dovetail.src.ops.numpy import reduce
 
 
@@ -30,26 +31,13 @@ nanargmax = _position(reduce.argmax, -math.inf)
 nanargmin = _position(reduce.argmin, math.inf)
 
 
-def _cumulative(op: Function, neutral: float) -> Function:
-    def call(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        return op(_filled(x, neutral), axis, dtype)
-
-    return call
+nancumprod = of_tensor(reduce.cumprod, partial(_filled, value=1))
+nancumsum = of_tensor(reduce.cumsum, partial(_filled, value=0))
+nansum = of_tensor(reduce.sum, partial(_filled, value=0))
 
 
-nancumprod = _cumulative(reduce.cumprod, 1)
-nancumsum = _cumulative(reduce.cumsum, 0)
-
-
-def _neutral(op: Function, neutral: float) -> Function:
-    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return op(_filled(x, neutral), axis, keepdims)
-
-    return call
-
-
-nanprod = _neutral(reduce.prod, 1)
-nansum = _neutral(reduce.sum, 0)
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return reduce.prod(_filled(x, 1), axis, keepdims)
 
 
 def _extreme(op: Function, worst: float) -> Function:

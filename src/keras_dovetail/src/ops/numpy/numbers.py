@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from keras_dovetail.src.dtypes import as_tensor, floating, name_of, promoted
+from keras_dovetail.src.dtypes import floating_as_wide, promoted
+from keras_dovetail.src.ops.calls import of_tensor
+
+i0 = of_tensor(ops.bessel_i0, floating_as_wide)
 
 
 def gcd(x1: Any, x2: Any) -> Any:
@@ -27,8 +30,3 @@ def lcm(x1: Any, x2: Any) -> Any:
     divisor = gcd(x1, x2)
     safe = ops.maximum(divisor, ops.ones_like(divisor))
     return ops.absolute(ops.floor_divide(x1, safe) * x2)
-
-
-def i0(x: Any) -> Any:
-    x = as_tensor(x)
-    return ops.bessel_i0(ops.cast(x, "float64") if name_of(x) == "int64" else floating(x))

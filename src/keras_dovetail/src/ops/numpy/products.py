@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from keras_dovetail.src.dtypes import as_tensor, floating, name_of, promoted, result_type
+from keras_dovetail.src.dtypes import as_tensor, floating_as_wide, name_of, promoted, result_type
 from keras_dovetail.src.ops.calls import binary
 
 dot = binary(ops.dot)
@@ -62,18 +62,12 @@ def slogdet(x: Any) -> Any:
 
 
 def cov(x: Any) -> Any:
-    x = _observations(x)
+    x = floating_as_wide(x)
     if len(x.shape) > 2:
         raise ValueError(f"Input tensor must have at most 2 dimensions. Received: x.shape={tuple(x.shape)}")
     rows = ops.reshape(x, (1, -1)) if len(x.shape) < 2 else x
     found = _products_of_deviations(rows) / (ops.cast(ops.shape(rows)[1], x.dtype) - 1)
     return found[0, 0] if rows.shape[0] == 1 else found
-
-
-def _observations(x: Any) -> Any:
-    """A tensor of floats; of 64 bits for integers of 64 bits, as in Keras."""
-    x = as_tensor(x)
-    return ops.cast(x, "float64") if name_of(x) == "int64" else floating(x)
 
 
 def _products_of_deviations(rows: Any) -> Any:
@@ -83,7 +77,7 @@ def _products_of_deviations(rows: Any) -> Any:
 
 
 def corrcoef(x: Any) -> Any:
-    x = _observations(x)
+    x = floating_as_wide(x)
     if len(x.shape) == 1:
         return ops.ones_like(x[0])
     products = _products_of_deviations(x)

@@ -22,6 +22,7 @@ split = of_tensor(ops.split)
 squeeze = of_tensor(ops.squeeze)
 swapaxes = of_tensor(ops.swapaxes)
 tile = of_tensor(ops.tile)
+trace = of_tensor(ops.trace, widened)
 transpose = of_tensor(ops.transpose)
 
 
@@ -134,10 +135,6 @@ def _index(indices: Any) -> Any:
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return ops.diagonal(as_tensor(x), offset, axis1, axis2)
-
-
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return ops.trace(widened(x), offset, axis1, axis2)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
