@@ -476,6 +476,31 @@ def test_an_edited_model_keeps_what_nobody_edited(name: str, edit: str, tmp_path
         check_values(saved, inputs, {key: one.numpy() for key, one in zip(loaded.outputs, found, strict=True)})
 
 
+def test_names_that_others_have_make_place(tmp_path: Path):
+    message = told("dense")
+    loaded = dt.onnx.load(message)
+    loaded.variables[0].assign(loaded.variables[0].numpy() * 2)
+    loaded.rename({"x": "h"}, {"y": "a", "z": "w"})
+    loaded.save(tmp_path / "model.onnx")
+    saved = onnx.load(tmp_path / "model.onnx")
+    onnx.checker.check_model(saved, full_check=True)
+    assert [node.op_type for node in saved.graph.node] == [node.op_type for node in message.graph.node]
+    x = weights(2, 4)
+    check_values(saved, {"h": x}, {name: one.numpy() for name, one in loaded(x).items()})
+
+
+def test_nodes_of_a_function_that_is_edited_stay(tmp_path: Path):
+    loaded = dt.onnx.load(told("functions"))
+    inner = loaded.graph.get_tensor("second/q:0")
+    loaded.graph.insert_after(inner, lambda t: t + 1.0)
+    loaded.save(tmp_path / "model.onnx")
+    saved = onnx.load(tmp_path / "model.onnx")
+    assert [node.op_type for node in saved.graph.node] == ["Scaled", "Relu", "Scaled", "Add", "Scaled"]
+    assert [one.name for one in saved.functions] == ["Scaled", "Lonely"]
+    inputs = given(saved)
+    check_values(saved, inputs, {"y": loaded(**inputs).numpy()})
+
+
 OLD = {  # an old opset, and a newer one → nodes, and those that the newer one has otherwise
     (12, 18): ("h = Relu(x) s = Softmax(h) m = ReduceMean <axes: ints = [1]> (s) y = Neg(m)", ["s", "m"]),
     (17, 13): ("h = Relu(x) n = LayerNormalization(h, one) y = Neg(n)", ["h", "n"]),

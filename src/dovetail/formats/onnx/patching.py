@@ -132,6 +132,7 @@ class Patch(Writer):
         texts = [self._wishes.get(text, text) for text in texts]
         arrays = self._set_values(message.graph, {*texts})
         renamed = self._names(message.graph, inputs, results, texts)
+        arrays |= {name: self.now(name) for name in renamed if name in self._given and name in self._model.variables}
         arrays = {renamed.get(name, name): array for name, array in arrays.items()}
         self._set_header(message)
         self._set_ends(message, inputs, results, state, [name for name in arrays if name not in self._given])
@@ -213,9 +214,13 @@ class Patch(Writer):
         value = self._known.get(name)
         if name not in self._given or not isinstance(value, Weight) or name in self._state.values():
             return False
-        variable = self._model.variables.get(name)
-        now = value.array if variable is None else np.asarray(variable.numpy())
+        now = self.now(name)
         return now.dtype == array.dtype and now.shape == array.shape and now.tobytes() == array.tobytes()
+
+    def now(self, name: str) -> np.ndarray:
+        """The value of an initializer of the file."""
+        variable = self._model.variables.get(name)
+        return self._known[name].array if variable is None else np.asarray(variable.numpy())
 
     def _is_typed(self, info: Any) -> bool:
         """Whether a value still has the type that the file says."""
