@@ -489,6 +489,22 @@ def test_names_that_others_have_make_place(tmp_path: Path):
     check_values(saved, {"h": x}, {name: one.numpy() for name, one in loaded(x).items()})
 
 
+@pytest.mark.parametrize("external", [False, True])
+def test_data_beside_the_file_stays_there_if_that_is_asked_for(external: bool, tmp_path: Path):
+    message = parsed("g (float[2, 40] x) => (float[2, 40] y) { h = MatMul(x, w)  y = Relu(h) }")
+    tensors(message.graph, w=weights(40, 40))
+    onnx.save_model(message, tmp_path / "model.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    loaded = dt.onnx.load(tmp_path / "model.onnx")
+    behind(loaded, message)
+    loaded.save(tmp_path / "edited.onnx", external=external)
+    saved = onnx.load(tmp_path / "edited.onnx", load_external_data=False)
+    assert [one.data_location for one in saved.graph.initializer if one.name == "w"] == [int(external)]
+    check_kept(message, onnx.load(tmp_path / "edited.onnx"), {"y"}, {"w"})
+    x = weights(2, 40)
+    expected = loaded(x).numpy()
+    np.testing.assert_allclose(session_of(str(tmp_path / "edited.onnx")).run(None, {"x": x})[0], expected, atol=1e-4)
+
+
 def test_nodes_of_a_function_that_is_edited_stay(tmp_path: Path):
     loaded = dt.onnx.load(told("functions"))
     inner = loaded.graph.get_tensor("second/q:0")

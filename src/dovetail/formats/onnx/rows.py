@@ -154,8 +154,3 @@ def row_of(type: str, version: int, attrs: Mapping[str, Any]) -> Row | None:
         if one.first <= version <= one.last and all(attrs.get(a.theirs, a.only) == a.only for a in limits):
             return one
     return None
-
-
-def written_row(ours: str, version: int) -> Row | None:
-    """The row that writes an op of Dovetail in an opset; None if there is none."""
-    return next((one for one in WRITTEN.get(ours, ()) if one.first <= version <= one.last), None)
