@@ -36,6 +36,8 @@ class _Hooks:
         old_shape: (dimensions or None) → a shape of TensorFlow 1; of `compat.tf_graph`.
         shape_proto: (dimensions or None) → the message `TensorShapeProto`; of `compat.tf_graph`.
         gradients: (graph tensors, graph tensors, gradients that arrive) → those by the second ones; of `autodiff`.
+        gradients_through: (function, its arguments, gradients that arrive at its results) → those by the arguments; of
+            `autodiff`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `sessions`.
         control: branches and loops in graphs; of `trace`.
         capture: (graph, tensor) → the graph's own tensor for one of a graph around it; of `trace`.
@@ -75,6 +77,7 @@ class _Hooks:
     old_shape: Callable[[Any], Any]
     shape_proto: Callable[[Any], Any]
     gradients: Callable[[Any, Any, Any], list[Any]]
+    gradients_through: Callable[[Callable[..., Any], Any, Any], list[Any]]
     run: Callable[..., Any]
     control: Control
     capture: Callable[[Any, Any], Any]

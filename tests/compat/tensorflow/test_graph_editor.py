@@ -276,7 +276,7 @@ def test_raw_ops(engine):
     assert tf.raw_ops.Sum(input=[[1.0, 2.0]], axis=1, keep_dims=True).numpy().tolist() == [[3.0]]
     assert tf.raw_ops.Relu(features=np.float32([-1, 2])).numpy().tolist() == [0.0, 2.0]
     with pytest.raises(TypeError, match=r"no argument 'c'.*takes x, y"):
-        tf.raw_ops.AddV2(a=1.0, c=2.0)
+        tf.raw_ops.AddV2(x=1.0, c=2.0)
     with pytest.raises(TypeError, match=r"no argument 'x'.*takes input, size, weights, binary_output"):
         tf.raw_ops.DenseBincount(x=[1], size=2, weights=[])
 

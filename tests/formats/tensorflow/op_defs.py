@@ -16,8 +16,10 @@ op_def_registry = Library("tensorflow.python.framework.op_def_registry")
 raw_ops = Library("tensorflow.raw_ops")
 
 LETTERS = {DTYPES[name]: letter for letter, name in NAMES.items()}
-# Types of the main graph, of branches of TensorFlow 1, and of calls of Python, which have no row
+xla = Library("tensorflow.compiler.tf2xla.ops.gen_xla_ops")  # it registers types
+# Types without a row: of the main graph, of branches of TensorFlow 1, of calls of Python, and of XLA
 ALONE = {"Placeholder", "PlaceholderV2", "Switch", "RefSwitch", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
+ALONE |= {"SymbolicGradient", "XlaDynamicUpdateSlice", "XlaOptimizationBarrier"}
 FIXED = {number: name for name, number in DTYPES.items()}
 
 
@@ -33,6 +35,7 @@ def types() -> set[str]:
 
 def definitions() -> Iterator[Any]:
     """TensorFlow's definitions of these types."""
+    assert xla.xla_optimization_barrier
     for name in sorted(types()):
         found = op_def_registry.get(name)
         if found is not None:

@@ -10,11 +10,10 @@ from typing import Any
 from dovetail.compat.tf_graph.definition import KEPT
 from dovetail.core.errors import FormatError
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.op_defs import op_def
-from dovetail.formats.wire.tensors import NUMBERS
+from dovetail.formats.tensorflow.op_defs import definition, op_def
+from dovetail.formats.tensorflow.results import UNKNOWN, numbers_of
+from dovetail.formats.wire.tensors import NUMBERS, REFERENCE
 
-UNKNOWN = 0  # the number of a dtype that nobody says
-REFERENCE = 100  # the number of a reference is that of its dtype and this
 _NAMES = {number: name for name, number in NUMBERS.items()}
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")  # TensorFlow's, of a node
 _FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"}  # type of an attribute → the field with its value
@@ -34,10 +33,10 @@ def check_nodes(message: Any, file: str) -> None:
     twice = [name for name, count in Counter(node.name for node in message.node).items() if count > 1]
     if twice:
         raise FormatError(file, "the graph", f"several nodes {twice[0]!r}", "another name for each node")
-    made = {node.name: _dtypes(node, "output_arg") for node in message.node}
+    made = {node.name: _dtypes(node, "results") for node in message.node}
     for node in message.node:
         _check_alone(node, file)
-        wanted = _dtypes(node, "input_arg")
+        wanted = _dtypes(node, "inputs")
         if wanted is not None:
             _check_inputs(node, wanted, made, file)
 
@@ -97,22 +96,8 @@ def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | N
 
 def _dtypes(node: Any, field: str) -> list[int] | None:
     """The numbers of the dtypes of the inputs or results of a node; None if their number is not known."""
-    definition = None if KEPT in node.attr else op_def(node.op)
-    if definition is None:
-        return None
-    defaults = {one.name: one.default_value for one in definition.attr}
-    found: list[int] = []
-    for one in getattr(definition, field):
-        counting = one.type_list_attr or one.number_attr
-        if counting and counting not in node.attr:
-            return None
-        if one.type_list_attr:
-            found += node.attr[one.type_list_attr].list.type
-            continue
-        said = node.attr[one.type_attr] if one.type_attr in node.attr else defaults.get(one.type_attr)
-        dtype = one.type or (said.type if said is not None else UNKNOWN)
-        found += [dtype] * (node.attr[one.number_attr].i if one.number_attr else 1)
-    return [dtype % REFERENCE for dtype in found]
+    known = None if KEPT in node.attr else definition(node.op)
+    return None if known is None else numbers_of(node, getattr(known, field))
 
 
 def _name(number: int) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
 from dovetail.core.read_limits import need_operations
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, is_tensor, recorded
@@ -33,8 +32,7 @@ def by_row(row: Row, node: Any) -> list[Any]:
     if (place := _open_axis(row, node)) is not None:
         return _by_axis(row, node, place)
     assigned = [index for index, one in enumerate(row.inputs) if one.way == "^"]
-    graph = node.reader.graph
-    with scoped(graph, in_order=[]) if assigned and node.reader.is_session else nullcontext():
+    with scoped(node.reader.graph, in_order=[]) if assigned and node.reader.is_session else nullcontext():
         given = _inputs(row, node) | _attributes(row, node)
     results = listed(OPS[row.ours](**given) if row.body is None else row.body(**given))
     for attribute in row.attributes:
@@ -44,7 +42,7 @@ def by_row(row: Row, node: Any) -> list[Any]:
         if attribute.result is not None:
             dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
             results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
-    found = [hooks.assign(graph, node.variable(index), results.pop(0)) for index in assigned]
+    found = [node.reader.assign(node.variable(index), results.pop(0)) for index in assigned]
     if not assigned or not node.inputs[0].is_reference:
         return results
     return [replace(node.inputs[0], after=tuple(value.op for value in found if is_tensor(value)))]
@@ -71,7 +69,7 @@ def _by_axis(row: Row, node: Any, place: int) -> list[Any]:
 
     def along(known: int) -> list[Any]:
         given = [*inputs[:place], recorded(np.full(axis.shape, known), axis.dtype), *inputs[place + 1 :]]
-        return by_row(row, type(node)(node.reader, node.body, node.proto, given))
+        return by_row(row, node.of(given))
 
     def chosen(known: int) -> list[Any]:
         if known == rank - 1:
@@ -117,7 +115,7 @@ def _attributes(row: Row, node: Any) -> dict[str, Any]:
 
 
 def _value(node: Any, index: int) -> Any:
-    return hooks.read(node.reader.graph, node.variable(index))
+    return node.reader.current(node.variable(index))
 
 
 _TAKEN: dict[str, Callable[[Any, int], Any]] = {

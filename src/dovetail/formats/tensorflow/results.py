@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from dovetail.formats.opaque import REFUSALS
 from dovetail.formats.tensorflow.attributes import Attributes, dtype_named
-from dovetail.formats.tensorflow.op_defs import DTYPES, definition
+from dovetail.formats.tensorflow.op_defs import DTYPES, MISSING, Arg, definition
 from dovetail.formats.tensorflow.values import Spec
+from dovetail.formats.wire.tensors import REFERENCE
 
 # The shapes of results of types that the host computes, in TensorFlow's order; types whose shapes are not known have no
 # line.  `=` has the number of the input with the same shape, and `-` is a shape that is not known.  In brackets, a name
@@ -49,6 +50,7 @@ TensorListLength: []
 TensorArrayConcatV3: - [?]
 TensorArraySizeV3: []
 """
+UNKNOWN = 0  # the number of a dtype that nobody says
 FLOWS = ("flow", "flow_out")  # results of TensorArrays that are lists here
 
 
@@ -132,3 +134,28 @@ def result_name(proto: Any, number: int) -> str:
             return f"{arg.name}:{number}"
         number -= count
     return f"output:{number}"
+
+
+def numbers_of(proto: Any, args: Sequence[Arg]) -> list[int] | None:
+    """The numbers of the dtypes of a node's inputs or results; 0 for one that nobody says.
+
+    Args:
+        proto: the node's message.
+        args: the inputs or the results of its type.
+
+    Returns:
+        None if the node does not say how many there are.
+    """
+    known: Any = definition(proto.op)
+    counting = [arg.attribute if arg.is_list else arg.number for arg in args if arg.is_many]
+    if any(name not in proto.attr for name in counting):
+        return None
+
+    def value(name: str) -> Any:
+        given, one = proto.attr, known.attrs[name]
+        if name not in given:
+            return UNKNOWN if one.default is MISSING else DTYPES[one.default]
+        attribute = given[name]
+        return attribute.i if one.kind == "int" else attribute.type if one.kind == "type" else attribute.list.type
+
+    return [DTYPES.get(dtype, dtype) % REFERENCE for arg in args for dtype in arg.dtypes(value)]

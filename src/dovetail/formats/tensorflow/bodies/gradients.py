@@ -10,11 +10,13 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.images import resized
 from dovetail.formats.tensorflow.bodies.layers import batch_norm, local_response
 from dovetail.formats.tensorflow.bodies.shapes import strided_slice
 from dovetail.formats.tensorflow.rows import row
+from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import shape_values
 from dovetail.ops.shapes.shape import dims_of
 
@@ -36,7 +38,7 @@ for _text, _formula in FORMULAS.items():
 
 def through(function: Callable[..., Any], g: Any, *xs: Any) -> list[Any]:
     """The gradients by some tensors of a function of them, where `g` arrives at its results."""
-    found = hooks.gradients(function(*xs), list(xs), g)
+    found = hooks.gradients_through(function, xs, g)
     return [ops.zeros_like(x) if one is None else one for x, one in zip(xs, found, strict=True)]
 
 
@@ -59,7 +61,7 @@ def broadcast_axes(a: Any, b: Any, dtype: Any) -> Any:
     Raises:
         Unreadable: a rank is not known.
     """
-    shapes = [shape_values(shape).of(shape) for shape in (a, b)]
+    shapes = [shape_values(one).of(one) if type(one) is GraphTensor else constant_of(one) for one in (a, b)]
     if any(shape is None for shape in shapes):
         raise Unreadable("the rank of a shape is not known")
     rank = max(len(shape) for shape in shapes if shape is not None)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.bodies.gradients import through
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
@@ -74,11 +74,6 @@ def lstm_block(steps: Any, x: Any, cs_prev: Any, h_prev: Any, *weights: Any, **h
     return [ops.where(runs, one, 0) for one in results]
 
 
-def _gradients(ys: list[Any], xs: list[Any], gs: list[Any]) -> list[Any]:
-    pairs = zip(xs, hooks.gradients(ys, xs, gs), strict=True)
-    return [ops.zeros_like(x) if g is None else g for x, g in pairs]
-
-
 @row(f"LSTMBlockCellGrad: {_CELL} i/T cs/T f/T o/T ci/T co/T g_cs/T g_h/T; use_peephole:peephole")
 def _(
     x: Any,
@@ -99,8 +94,12 @@ def _(
     added = ops.zeros_like(OPS["MatMul"](x, w[: dims_of(x)[-1]]))
     unbiased = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, 0.0, peephole, 0.0, True)[2]
     bias = ops.log(f / (1 - f)) - ops.log(unbiased / (1 - unbiased))
-    given = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, ops.stop_gradient(bias), peephole, 0.0, True, added)
-    return _gradients([given[1], given[6]], [cs_prev, added, wci, wcf, wco], [g_cs, g_h])
+
+    def states_of(cs_prev: Any, added: Any, wci: Any, wcf: Any, wco: Any) -> list[Any]:
+        given = lstm_cell(x, cs_prev, h_prev, w, wci, wcf, wco, b, ops.stop_gradient(bias), peephole, 0.0, True, added)
+        return [given[1], given[6]]
+
+    return through(states_of, [g_cs, g_h], cs_prev, added, wci, wcf, wco)
 
 
 _GRU = "x/T h/T w_ru/T w_c/T b_ru/T b_c/T"
@@ -122,8 +121,7 @@ def gru_cell(
 @row(f"GRUBlockCellGrad: {_GRU} r/T u/T c/T g/T")
 def _(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, g: Any) -> list[Any]:
     added = ops.zeros_like(c), ops.zeros_like(ops.concatenate([r, u], -1))
-    after = gru_cell(x, h, w_ru, w_c, b_ru, b_c, *added)
-    return _gradients([after[3]], [x, h, *added], [g])
+    return through(lambda x, h, *added: gru_cell(x, h, w_ru, w_c, b_ru, b_c, *added)[3], g, x, h, *added)
 
 
 # -- cuDNN ------------------------------------------------------------------------------------------------------------

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.math.by_type import raw
 from dovetail.compat.tensorflow.names.strings.nodes import StringReader
 from dovetail.compat.tensorflow.names.strings.tensors import in_graph
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.names.variables.variables import TFGraphVariable, TFVariable
-from dovetail.compat.tensorflow.nearest import close_op
-from dovetail.compat.tensorflow.table import function, told
+from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.definition import file_of, mark_of
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
@@ -26,8 +22,6 @@ from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.compat.tf_graph.restoring import restored
 from dovetail.core.errors import op_error, warn
 from dovetail.core.files import replacing
-from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
@@ -318,65 +312,3 @@ def write_message(message: Any, path: Path, as_text: bool) -> None:
     data = to_text(message).encode() if as_text else message.SerializeToString()
     with replacing(path) as file:
         file.write(data)
-
-
-# -- each op by its name ----------------------------------------------------------------------------------------------
-
-# TensorFlow's names for the parameters of raw ops → Dovetail's.
-_WORDS = {
-    **dict.fromkeys(["a", "features", "input", "tensor", "images", "t", "value", "logits", "real"], "x"),
-    **dict.fromkeys(["b", "e", "imag"], "y"),
-    **dict.fromkeys(["reduction_indices", "dimension", "dim"], "axis"),
-    "values": "xs",
-    "keep_dims": "keepdims",
-    "multiples": "repeats",
-    "paddings": "pad_width",
-    "filter": "kernel",
-    "perm": "axes",
-    "DstT": "dtype",
-    "clip_value_min": "x_min",
-    "clip_value_max": "x_max",
-    "alpha": "negative_slope",
-}
-
-
-class RawOps(ModuleType):
-    """`tf.raw_ops`: each op of the table by its name, including the program's own ops."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        op = OPS.get(name)
-        if op is None and (call := raw(name)) is not None:
-            return told(f"raw_ops.{name}", call, scope=False)
-        if op is None:
-            close = close_op(name, OPS)
-            hint = f"did you mean {close!r}? A" if close else "a"
-            problem = (
-                f"no op is called {name!r}; {hint} gradient registered under a name is not one, "
-                "and dovetail.register_op makes one."
-            )
-            raise AttributeError(f"tf.raw_ops has no {name!r}: {problem}", name=name, obj=self)
-        return told(f"raw_ops.{name}", _by_words(op), scope=False)
-
-    def __dir__(self) -> list[str]:
-        return sorted(OPS)
-
-
-def _by_words(op: Op[..., Any]) -> Any:
-    """Wrap an op: it takes its arguments by TensorFlow's names, or by Dovetail's."""
-
-    def call(*, name: str | None = None, **given: Any) -> Any:
-        known = {}
-        for word, argument in given.items():
-            ours = word if word in op.positions else _WORDS.get(word, word)
-            if ours not in op.positions or ours in known:
-                names = ", ".join(op.positions)
-                raise TypeError(f"no argument {word!r}, or it is given twice; the op takes {names}.")
-            known[ours] = argument
-        return op(**known, name=name)
-
-    return call
-
-
-value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))

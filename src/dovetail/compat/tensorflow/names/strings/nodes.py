@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,9 +10,10 @@ from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTenso
 from dovetail.compat.tensorflow.names.strings.text import STRING
 from dovetail.core.places import engine
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
-from dovetail.formats.tensorflow.op_defs import op_def
+from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader
+from dovetail.formats.tensorflow.results import numbers_of
 from dovetail.formats.tensorflow.values import Host, Spec
 from dovetail.formats.wire.tensors import STRING as STRINGS
 from dovetail.graph.naming import unique_name
@@ -57,7 +57,8 @@ class StringReader(Reader):
     def _hosted(self, node: Node) -> list[Any]:
         results = super()._hosted(node)
         inputs = [self._tensors.get(value, value) if isinstance(value, Host) else value for value in node.inputs]
-        types = _types(node) if op_def(node.type) else ()
+        known = definition(node.type)
+        types = (numbers_of(node.proto, known.results) if known else None) or ()
         dtypes = [STRING if type == STRINGS else value.spec.dtype for type, value in zip(types, results, strict=False)]
         if not results or None in dtypes or any(isinstance(value, Host) for value in inputs):
             return results
@@ -74,14 +75,3 @@ class StringReader(Reader):
         node = Node(self._evaluator, Body("a node", [proto], {}), proto, list(arrays))
         with engine("numpy"):
             return self._evaluator.results(node)
-
-
-def _types(node: Node) -> Iterator[int]:
-    """The numbers of the dtypes of a node's results."""
-    attrs = node.proto.attr
-    for result in op_def(node.type).output_arg:
-        if result.type_list_attr:
-            yield from attrs[result.type_list_attr].list.type
-        else:
-            count = attrs[result.number_attr].i if result.number_attr else 1
-            yield from [result.type or attrs[result.type_attr].type] * count
