@@ -1,6 +1,6 @@
 """The language of rows: tables that say which op of Dovetail computes an op of another format.
 
-    Sum Prod: x/T axis!/Tidx; keep_dims:keepdims
+    Sum Prod: x axis!; keep_dims:keepdims
     Squeeze 1-12: x; axes:axis
     And = LogicalAnd: x y
 
@@ -8,10 +8,9 @@ The types of the other format come first, then the versions that the row is for:
 ones.  `= Ours` is Dovetail's op if it has another name.  A row is read in both directions; one with `>` is only read
 from a file, and one with `<` only written to it.  A row of a function has no op.
 
-Then come the inputs, in the format's order: the parameter of Dovetail's op, a mark, and the attribute with the dtype
-where the format has one (`/-` if it is fixed).  `!` marks an input that is static here, so a constant, `?` a shape,
-which may be known in part, and `*` a list.  `&` marks a variable, of which the op takes the value, and `^` one that is
-then assigned the next result.
+Then come the inputs, in the format's order: the parameter of Dovetail's op, and a mark.  `!` marks an input that is
+static here, so a constant, `?` a shape, which may be known in part, and `*` a list.  `&` marks a variable, of which the
+op takes the value, and `^` one that is then assigned the next result.
 
 Behind the semicolon are the attributes: `theirs:ours` or one name for both, `@` with a converter, `=` with the only
 value that the row takes, and `|` with the format's default if ours is another.  `>` is the number of a result whose
@@ -32,11 +31,10 @@ LATEST = 1 << 30  # behind all versions
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a row: the parameter of Dovetail's op, how it is taken (`""` or a mark), and its dtype."""
+    """An input of a row: the parameter of Dovetail's op, and how it is taken (`""` or a mark)."""
 
     param: str
     way: str
-    dtype: str
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,7 @@ def _versions(text: str) -> tuple[int, int]:
 
 
 def _input(text: str) -> Input:
-    name, _, dtype = text.partition("/")
-    way = name[-1] if name[-1] in WAYS else ""
-    return Input(name.rstrip(WAYS), way, "" if dtype == "-" else dtype)
+    return Input(text.rstrip(WAYS), text[-1] if text[-1] in WAYS else "")
 
 
 def _attribute(text: str, unused: Collection[str]) -> Attribute:

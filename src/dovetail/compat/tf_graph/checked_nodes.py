@@ -10,13 +10,12 @@ from typing import Any
 from dovetail.compat.tf_graph.definition import KEPT
 from dovetail.core.errors import FormatError
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.op_defs import definition, op_def
+from dovetail.formats.tensorflow.op_defs import DTYPES, FIELDS, MISSING, Attr, definition
 from dovetail.formats.tensorflow.results import UNKNOWN, numbers_of
 from dovetail.formats.wire.tensors import NUMBERS, REFERENCE
 
 _NAMES = {number: name for name, number in NUMBERS.items()}
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")  # TensorFlow's, of a node
-_FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"}  # type of an attribute → the field with its value
 
 
 def check_nodes(message: Any, file: str) -> None:
@@ -49,35 +48,35 @@ def _check_alone(node: Any, file: str) -> None:
     waits = [text.startswith("^") for text in node.input]
     if waits != sorted(waits):
         raise FormatError(file, place, f"{list(node.input)}", "the inputs before the control inputs")
-    definition = None if KEPT in node.attr else op_def(node.op)
-    for one in () if definition is None else definition.attr:
-        field = "list" if one.type.startswith("list(") else _FIELDS.get(one.type, one.type)
+    known = None if KEPT in node.attr else definition(node.op)
+    for one in () if known is None else known.attrs.values():
+        field = "list" if one.kind.startswith("list(") else FIELDS.get(one.kind, one.kind)
         is_there = one.name in node.attr
         if is_there and node.attr[one.name].WhichOneof("value") not in (field, None, "placeholder"):
-            raise FormatError(file, place, f"another attribute {one.name!r}", f"one of the type {one.type}")
+            raise FormatError(file, place, f"another attribute {one.name!r}", f"one of the type {one.kind}")
         if is_there and (allowed := _unmet(one, node.attr[one.name])):
             raise FormatError(file, place, f"another value of the attribute {one.name!r}", allowed)
-        if not is_there and not one.HasField("default_value"):
-            needed = f"the attribute {one.name!r} ({one.type}), as all nodes of the type {node.op} have it"
+        if not is_there and one.default is MISSING:
+            needed = f"the attribute {one.name!r} ({one.kind}), as all nodes of the type {node.op} have it"
             raise FormatError(file, place, "none of this name", needed)
 
 
-def _unmet(one: Any, given: Any) -> str:
+def _unmet(one: Attr, given: Any) -> str:
     """What the definition of an attribute says of its values, if a node has another one; else nothing."""
-    field = one.type.removeprefix("list(").removesuffix(")")
-    field = _FIELDS.get(field, field)
-    is_list = given.WhichOneof("value") == "list"
-    if one.has_minimum and (len(getattr(given.list, field)) if is_list else given.i) < one.minimum:
-        return f"at least {one.minimum}{' values' * is_list}"
-    allowed = list(getattr(one.allowed_values.list, field, ()))
-    values = getattr(given.list, field) if is_list else [getattr(given, field)]
-    if (
-        not allowed
-        or given.WhichOneof("value") in (None, "placeholder")
-        or all((value % REFERENCE if field == "type" else value) in allowed for value in values)
-    ):
+    kind, is_list = one.kind.removeprefix("list(").removesuffix(")"), given.WhichOneof("value") == "list"
+    field = FIELDS.get(kind, kind)
+    values = list(getattr(given.list, field)) if is_list else [getattr(given, field)]
+    if one.least is not None and (len(values) if is_list else given.i) < one.least:
+        return f"at least {one.least}{' values' * is_list}"
+    if one.allowed is None or given.WhichOneof("value") in (None, "placeholder"):
         return ""
-    return "one of " + ", ".join(_name(one) if field == "type" else repr(one.decode()) for one in allowed)
+    if field == "type":
+        names = one.allowed
+        is_met = {value % REFERENCE for value in values} <= {DTYPES[name] for name in names}
+    else:
+        names = list(map(repr, one.allowed))
+        is_met = {*values} <= {word.encode() for word in one.allowed}
+    return "" if is_met else f"one of {', '.join(names)}"
 
 
 def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | None], file: str) -> None:

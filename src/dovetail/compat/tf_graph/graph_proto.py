@@ -5,7 +5,8 @@ TensorBoard gets each operation of Dovetail, with its shapes, engine, device and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.attributes import set_attribute
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
@@ -66,13 +68,6 @@ class Viewed:
 
     def __init__(self, proto: Any) -> None:
         self.library = proto.library
-        self.set_by_type: dict[type, Callable[[Any, Any], None]] = {
-            bool: lambda attr, value: setattr(attr, "b", value),
-            int: lambda attr, value: setattr(attr, "i", value),
-            float: lambda attr, value: setattr(attr, "f", value),
-            DType: lambda attr, value: setattr(attr, "type", number_of(value)),
-            np.ndarray: self.set_array,
-        }
 
     def write(self, graph: Graph, nodes: Any, without: Iterable[Operation] = ()) -> None:
         """Add the variables that a graph uses, then its operations."""
@@ -134,17 +129,13 @@ class Viewed:
         and the codec's JSON would be text in all of them.
         """
         value = value.item() if isinstance(value, np.generic) else value
-        put = self.set_by_type.get(type(value))
-        if put is not None:
-            put(attr, value)
-        elif isinstance(value, (tuple, list)) and value and all(isinstance(item, DType) for item in value):
-            attr.list.type.extend(map(number_of, value))
-        elif isinstance(value, (tuple, list)) and value and all(type(item) is int for item in value):
-            attr.list.i.extend(value)
-        elif isinstance(value, (tuple, list)) and value and all(type(item) is float for item in value):
-            attr.list.f.extend(value)
-        elif isinstance(value, (tuple, list)) and all(item is None or type(item) is int for item in value):
+        kinds = {type(item) for item in value} if isinstance(value, (tuple, list)) else {type(value)}
+        if isinstance(value, np.ndarray):
+            self.set_array(attr, value)
+        elif isinstance(value, (tuple, list)) and (not value or kinds in ({int, NoneType}, {NoneType})):
             self.set_shape(attr.shape, value)
+        elif (len(kinds) == 1 and kinds < {int, float, DType}) or type(value) is bool:
+            set_attribute(attr, value)
         else:
             attr.s = str(value).encode()
 

@@ -40,7 +40,7 @@ def by_row(row: Row, node: Any) -> list[Any]:
             where, said_now = f"the node {node.name!r}", f"{attribute.theirs}={said}"
             raise FormatError(node.reader.file, where, said_now, f"{len(results)}, as its inputs have it")
         if attribute.result is not None:
-            dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
+            dtype, number = node.attrs(attribute.theirs) if attribute.theirs else attribute.default, attribute.result
             results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
     found = [node.reader.assign(node.variable(index), results.pop(0)) for index in assigned]
     if not assigned or not node.inputs[0].is_reference:
@@ -105,12 +105,10 @@ def _attributes(row: Row, node: Any) -> dict[str, Any]:
             need_operations(node.attrs(attribute.theirs, 0, int))
         if attribute.ours and not attribute.theirs:
             given[attribute.ours] = attribute.only
-        elif attribute.only is not None and (found := node.attrs(attribute.theirs, attribute.only)) != attribute.only:
+        elif attribute.only is not None and (found := node.attrs(attribute.theirs)) != attribute.only:
             raise Unreadable(f"its attribute {attribute.theirs} is {found}, and Dovetail computes {attribute.only}")
-        elif attribute.ours and (attribute.converter or attribute.theirs in node.attrs):
+        elif attribute.ours:
             given[attribute.ours] = CONVERTERS[attribute.converter][0](node.attrs, attribute.theirs)
-        elif attribute.ours and attribute.default is not None:
-            given[attribute.ours] = attribute.default
     return given
 
 

@@ -14,7 +14,7 @@ from dovetail.formats.wire.tensors import REFERENCE
 
 # The shapes of results of types that the host computes, in TensorFlow's order; types whose shapes are not known have no
 # line.  `=` has the number of the input with the same shape, and `-` is a shape that is not known.  In brackets, a name
-# is an attribute with a shape that comes last.
+# is an attribute with a shape that comes last, or with a size, 0 if it is not known.
 SHAPES = """
 StringLower StringUpper StringStrip RegexReplace StaticRegexReplace Substr UnicodeTranscode EncodeBase64 DecodeBase64
     AsString RegexFullMatch StaticRegexFullMatch StringLength StringToNumber StringToHashBucket StringToHashBucketFast
@@ -39,7 +39,7 @@ SparseReshape: [?,?] [?]
 ParseExample: [?,2] [?] [2] [?,dense_shapes]
 ParseExampleV2: [?,?] [?] [?] - [?] [?]
 ParseSingleExample: [?,1] [?] [1] [dense_shapes]
-DecodePng DecodeImage DecodeJpeg DecodeBmp: [?,?,?]
+DecodePng DecodeImage DecodeJpeg DecodeBmp: [?,?,channels]
 EncodePng EncodeJpeg: []
 
 Shape: [?]
@@ -89,10 +89,12 @@ def _shape(text: str, attrs: Attributes, inputs: list[Any], index: int) -> tuple
     for word in filter(None, text[1:-1].split(",")):
         if not word.isidentifier():
             dims.append(None if word == "?" else int(word))
-        elif (shape := attrs(word)[index]) is None:
+        elif isinstance(said := attrs(word), int):
+            dims.append(said or None)
+        elif said[index] is None:
             return None
         else:
-            dims += shape
+            dims += said[index]
     return tuple(dims)
 
 

@@ -34,7 +34,7 @@ from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, original, split
-from dovetail.formats.tensorflow.op_defs import op_def
+from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.reading import FORKS, PASSING, SPECIAL, Reader, called, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
@@ -460,8 +460,8 @@ def alike(name: str, names: Iterable[str]) -> str:
 
 def _ends_nothing(type: str) -> bool:
     """Whether nodes of a type have no results, or are inputs or variables."""
-    defined = op_def(type)
-    has_none = defined is not None and not defined.output_arg
+    known = definition(type)
+    has_none = known is not None and not known.results
     return has_none or type in (*PLACEHOLDERS, *HANDLES) or EFFECTS.match(type) is not None
 
 

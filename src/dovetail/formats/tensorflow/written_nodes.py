@@ -364,14 +364,14 @@ def by_row(place: Place, row: Row) -> list[Ref]:
     """Add the nodes that a row says: the operation's, and constants for static arguments that are inputs there."""
     operation = place.operation
     arguments = dict(zip((p.name for p in operation.op.params), operation.arguments(place.inputs), strict=True))
-    dtypes = {one.dtype: arguments[one.param].dtype for one in row.inputs if isinstance(arguments[one.param], Ref)}
+    known: Any = definition(row.type)
+    pairs = [(arg, one, arguments[one.param]) for arg, one in zip(known.inputs, row.inputs, strict=True)]
+    dtypes = {arg.attribute: value.dtype for arg, _, value in pairs if isinstance(value, Ref)}
     inputs: list[Any] = []
-    known = definition(row.type) if place.nodes.writer.theirs else None
-    for number, one in enumerate(row.inputs):
-        value = arguments[one.param]
+    for arg, one, value in pairs:
         if not isinstance(value, Ref) and one.way != "*":
-            title = "" if known is None else known.inputs[number].name
-            value = place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32"), title)
+            title = arg.name if place.nodes.writer.theirs else ""
+            value = place.constant(_static(place, one.param), one.param, dtypes.get(arg.attribute, "int32"), title)
         inputs.append(value)
     if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:
         return place.by_body()

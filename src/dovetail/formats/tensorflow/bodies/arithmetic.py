@@ -12,17 +12,17 @@ from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.rows import row
 
 FORMULAS: dict[str, Callable[..., Any]] = {
-    "L2Loss: x/T": lambda x: ops.sum(ops.square(x)) / 2,
-    "Igammac: a/T x/T": lambda a, x: 1 - OPS["Igamma"](a, x),
-    "Xlogy: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log),
-    "Xlog1py: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log1p),
-    "Xdivy: x/T y/T": lambda x, y: _zero_wins(x, y, lambda y: 1 / y),
-    "FloorDiv: x/T y/T": lambda x, y: (
+    "L2Loss: x": lambda x: ops.sum(ops.square(x)) / 2,
+    "Igammac: a x": lambda a, x: 1 - OPS["Igamma"](a, x),
+    "Xlogy: x y": lambda x, y: _zero_wins(x, y, ops.log),
+    "Xlog1py: x y": lambda x, y: _zero_wins(x, y, ops.log1p),
+    "Xdivy: x y": lambda x, y: _zero_wins(x, y, lambda y: 1 / y),
+    "FloorDiv: x y": lambda x, y: (
         ops.floor(x / y) if x.dtype.is_floating else ops.floor_divide(x, y)
     ),  # -0.5 // inf is 0
-    "ReluGrad: g/T y/T; T>0": lambda g, y: ops.where(y > 0, g, 0),  # 0 where y is NaN
-    "Relu6Grad: g/T y/T; T>0": lambda g, y: ops.where(ops.logical_and(y > 0, y < 6), g, 0),
-    "MulNoNan: x/T y/T": lambda x, y: ops.where(ops.logical_or(OPS["IsFinite"](x), ops.not_equal(y, 0)), x, 0) * y,
+    "ReluGrad: g y; T>0": lambda g, y: ops.where(y > 0, g, 0),  # 0 where y is NaN
+    "Relu6Grad: g y; T>0": lambda g, y: ops.where(ops.logical_and(y > 0, y < 6), g, 0),
+    "MulNoNan: x y": lambda x, y: ops.where(ops.logical_or(OPS["IsFinite"](x), ops.not_equal(y, 0)), x, 0) * y,
 }
 for _text, _formula in FORMULAS.items():
     row(_text)(_formula)
@@ -35,7 +35,7 @@ def _zero_wins(x: Any, y: Any, function: Callable[[Any], Any]) -> Any:
     return ops.where(zero, ops.zeros_like(found), found)
 
 
-@row("AddN: xs*/T", "AccumulateNV2: xs*/T; shape")
+@row("AddN: xs*", "AccumulateNV2: xs*; shape")
 def _(xs: Sequence[Any]) -> Any:
     found = ops.identity(xs[0]) if len(xs) == 1 else xs[0]
     for other in xs[1:]:
@@ -43,12 +43,12 @@ def _(xs: Sequence[Any]) -> Any:
     return found
 
 
-@row("Div: x/T y/T")
+@row("Div: x y")
 def _(x: Any, y: Any) -> Any:
     return truncated(x, y) if x.dtype.is_integer else OPS["RealDiv"](x, y)
 
 
-@row("TruncateDiv: x/T y/T")
+@row("TruncateDiv: x y")
 def truncated(x: Any, y: Any) -> Any:
     """The quotient of integers, rounded towards zero."""
     floor = OPS["FloorDiv"](x, y)
@@ -56,12 +56,12 @@ def truncated(x: Any, y: Any) -> Any:
     return floor + ops.cast(is_below, floor.dtype)
 
 
-@row("Mod TruncateMod: x/T y/T")
+@row("Mod TruncateMod: x y")
 def _(x: Any, y: Any) -> Any:
     return x - (truncated(x, y) if x.dtype.is_integer else OPS["Trunc"](x / y)) * y
 
 
-@row("PopulationCount: x/T")
+@row("PopulationCount: x")
 def _(x: Any) -> Any:
     """The number of ones among the bits of integers."""
     places = np.arange(8 * x.dtype.itemsize)

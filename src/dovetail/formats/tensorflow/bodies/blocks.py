@@ -13,7 +13,7 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("DepthToSpace: x/T; block_size:size data_format=NHWC")
+@row("DepthToSpace: x; block_size:size data_format=NHWC")
 def _(x: Any, size: int) -> Any:
     batch, height, width, channels = dims_of(x)
     parts = ops.reshape(x, [batch, height, width, size, size, channels // (size * size)])
@@ -21,7 +21,7 @@ def _(x: Any, size: int) -> Any:
     return ops.reshape(ops.transpose(parts, (0, 1, 3, 2, 4, 5)), joined)
 
 
-@row("SpaceToDepth: x/T; block_size:size data_format=NHWC")
+@row("SpaceToDepth: x; block_size:size data_format=NHWC")
 def _(x: Any, size: int) -> Any:
     batch, height, width, channels = dims_of(x)
     parts = ops.reshape(x, [batch, height // size, size, width // size, size, channels])
@@ -29,7 +29,7 @@ def _(x: Any, size: int) -> Any:
     return ops.reshape(ops.transpose(parts, (0, 1, 3, 2, 4, 5)), joined)
 
 
-@row("SpaceToBatchND: x/T blocks!/Tblock_shape pads!/Tpaddings")
+@row("SpaceToBatchND: x blocks! pads!")
 def _(x: Any, blocks: Sequence[int], pads: Sequence[Sequence[int]]) -> Any:
     count, rank = len(blocks), len(x.shape)
     around = [0] * (rank - 1 - count)
@@ -41,7 +41,7 @@ def _(x: Any, blocks: Sequence[int], pads: Sequence[Sequence[int]]) -> Any:
     return ops.reshape(x, [dims[0] * int(np.prod(blocks)), *parts[::2], *dims[count + 1 :]])
 
 
-@row("BatchToSpaceND: x/T blocks!/Tblock_shape crops!/Tcrops")
+@row("BatchToSpaceND: x blocks! crops!")
 def _(x: Any, blocks: Sequence[int], crops: Sequence[Sequence[int]]) -> Any:
     count, rank, dims = len(blocks), len(x.shape), dims_of(x)
     batch = dims[0] // int(np.prod(blocks))

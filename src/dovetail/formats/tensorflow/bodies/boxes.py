@@ -13,15 +13,15 @@ from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
-_BOXES = "boxes/T scores/T count?/-"
+_BOXES = "boxes scores count?"
 
 
 @row(
-    "NonMaxSuppression: boxes/- scores/- count?/-; iou_threshold:threshold +outputs=1",
-    f"NonMaxSuppressionV2: {_BOXES} threshold/T_threshold; +outputs=1",
-    f"NonMaxSuppressionV3: {_BOXES} threshold/T_threshold least/T_threshold; +outputs=1",
-    f"NonMaxSuppressionV4: {_BOXES} threshold/T_threshold least/T_threshold; pad_to_max_output_size:pad +outputs=2",
-    f"NonMaxSuppressionV5: {_BOXES} threshold/T least/T sigma/T; pad_to_max_output_size:pad +outputs=3",
+    "NonMaxSuppression: boxes scores count?; iou_threshold:threshold +outputs=1",
+    f"NonMaxSuppressionV2: {_BOXES} threshold; +outputs=1",
+    f"NonMaxSuppressionV3: {_BOXES} threshold least; +outputs=1",
+    f"NonMaxSuppressionV4: {_BOXES} threshold least; pad_to_max_output_size:pad +outputs=2",
+    f"NonMaxSuppressionV5: {_BOXES} threshold least sigma; pad_to_max_output_size:pad +outputs=3",
 )
 def _(
     boxes: Any,
@@ -37,7 +37,7 @@ def _(
     return _first(scores, overlap_of(boxes), scalar(count), threshold, least, sigma, pad, outputs)
 
 
-@row("NonMaxSuppressionWithOverlaps: overlaps/- scores/- count?/- threshold/- least/-")
+@row("NonMaxSuppressionWithOverlaps: overlaps scores count? threshold least")
 def _(overlaps: Any, scores: Any, count: Any, threshold: Any, least: Any) -> Any:
     overlaps = ops.transpose(OPS["PadV2"](overlaps, [0, 0], [1, 1]))
     return _first(scores, lambda number: OPS["GatherV2"](overlaps, number, 0), scalar(count), threshold, least)
@@ -62,10 +62,7 @@ def _first(
     return {1: [numbers], 2: [numbers, valid], 3: [numbers, values, valid]}[outputs]
 
 
-@row(
-    "CombinedNonMaxSuppression: boxes/- scores/- count!/- total!/- threshold/- least/-;"
-    " pad_per_class:per_class clip_boxes:clip"
-)
+@row("CombinedNonMaxSuppression: boxes scores count! total! threshold least; pad_per_class:per_class clip_boxes:clip")
 def _(
     boxes: Any,
     scores: Any,

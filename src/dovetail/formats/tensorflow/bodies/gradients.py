@@ -22,15 +22,15 @@ from dovetail.ops.shapes.shape import dims_of
 
 SELU = 1.0507009873554805, 1.6732632423543772  # the scale, and alpha
 FORMULAS: dict[str, Callable[..., Any]] = {
-    "SigmoidGrad: y/T g/T": lambda y, g: g * y * (1 - y),
-    "TanhGrad: y/T g/T": lambda y, g: g * (1 - ops.square(y)),
-    "SqrtGrad: y/T g/T": lambda y, g: g * 0.5 / y,
-    "RsqrtGrad: y/T g/T": lambda y, g: g * -0.5 * y * ops.square(y),
-    "ReciprocalGrad InvGrad: y/T g/T": lambda y, g: -g * ops.square(y),
-    "SoftplusGrad: g/T x/T": lambda g, x: g * ops.sigmoid(x),
-    "SoftsignGrad: g/T x/T": lambda g, x: g / ops.square(1 + ops.absolute(x)),
-    "EluGrad: g/T y/T": lambda g, y: ops.where(y < 0, g * (y + 1), g),
-    "SeluGrad: g/T y/T": lambda g, y: ops.where(y < 0, g * (y + SELU[0] * SELU[1]), g * SELU[0]),
+    "SigmoidGrad: y g": lambda y, g: g * y * (1 - y),
+    "TanhGrad: y g": lambda y, g: g * (1 - ops.square(y)),
+    "SqrtGrad: y g": lambda y, g: g * 0.5 / y,
+    "RsqrtGrad: y g": lambda y, g: g * -0.5 * y * ops.square(y),
+    "ReciprocalGrad InvGrad: y g": lambda y, g: -g * ops.square(y),
+    "SoftplusGrad: g x": lambda g, x: g * ops.sigmoid(x),
+    "SoftsignGrad: g x": lambda g, x: g / ops.square(1 + ops.absolute(x)),
+    "EluGrad: g y": lambda g, y: ops.where(y < 0, g * (y + 1), g),
+    "SeluGrad: g y": lambda g, y: ops.where(y < 0, g * (y + SELU[0] * SELU[1]), g * SELU[0]),
 }
 for _text, _formula in FORMULAS.items():
     row(_text)(_formula)
@@ -47,7 +47,7 @@ def blank(g: Any, shape: Any) -> Any:
     return ops.broadcast_to(ops.sum(g) * 0, shape)
 
 
-@row("BiasAddGrad: g/T; data_format@layout")
+@row("BiasAddGrad: g; data_format@layout")
 def _(g: Any, data_format: str) -> Any:
     channels = len(g.shape) - 1 if data_format == "channels_last" else 1
     return ops.sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
@@ -76,7 +76,7 @@ def broadcast_axes(a: Any, b: Any, dtype: Any) -> Any:
 _WINDOW = "strides@spatial padding@padding data_format@layout"
 
 
-@row(*(f"{op}: shape?/- g/T; ksize:size@spatial {_WINDOW} +op={op}" for op in ("AvgPoolGrad", "AvgPool3DGrad")))
+@row(*(f"{op}: shape? g; ksize:size@spatial {_WINDOW} +op={op}" for op in ("AvgPoolGrad", "AvgPool3DGrad")))
 def _(shape: Any, g: Any, op: str, **window: Any) -> Any:
     return OPS[op](blank(g, shape), g, **window)
 
@@ -84,14 +84,14 @@ def _(shape: Any, g: Any, op: str, **window: Any) -> Any:
 _CONVOLUTION = "strides@spatial padding@padding dilations@dilations data_format@layout"
 
 
-@row(f"DepthwiseConv2dNativeBackpropInput: sizes?/- kernel/T g/T; {_CONVOLUTION}")
+@row(f"DepthwiseConv2dNativeBackpropInput: sizes? kernel g; {_CONVOLUTION}")
 def _(sizes: Any, kernel: Any, g: Any, **window: Any) -> Any:
     height, width, channels, multiplier = dims_of(kernel)
     kernel = ops.reshape(kernel, [height, width, 1, channels * multiplier])
     return OPS["Conv2DBackpropInput"](sizes, kernel, g, **window)
 
 
-@row(f"DepthwiseConv2dNativeBackpropFilter: x/T sizes!/- g/T; {_CONVOLUTION}")
+@row(f"DepthwiseConv2dNativeBackpropFilter: x sizes! g; {_CONVOLUTION}")
 def _(x: Any, sizes: Sequence[int], g: Any, **window: Any) -> Any:
     height, width, channels, multiplier = sizes
     return ops.reshape(OPS["Conv2DBackpropFilter"](x, [height, width, 1, channels * multiplier], g, **window), sizes)
@@ -103,9 +103,9 @@ _NORM = "epsilon is_training data_format@layout"
 
 
 @row(
-    f"FusedBatchNormGrad: g/T x/T scale/T mean/T variance/T; {_NORM}",
-    f"FusedBatchNormGradV2: g/T x/T scale/- mean/U variance/U; {_NORM}",
-    f"FusedBatchNormGradV3: g/T x/T scale/- mean/U variance/U reserved/U; {_NORM}",
+    f"FusedBatchNormGrad: g x scale mean variance; {_NORM}",
+    f"FusedBatchNormGradV2: g x scale mean variance; {_NORM}",
+    f"FusedBatchNormGradV3: g x scale mean variance reserved; {_NORM}",
 )
 def _(
     g: Any,
@@ -121,11 +121,11 @@ def _(
     def norm(x: Any, scale: Any, offset: Any) -> Any:
         return batch_norm(x, scale, offset, mean, variance, data_format, epsilon, is_training)[0]
 
-    nothing = ops.zeros([0], scale.dtype)
+    nothing = ops.zeros([], scale.dtype)
     return [*through(norm, g, x, scale, ops.zeros_like(scale)), nothing, nothing]
 
 
-@row("LRNGrad: g/T x/T y/T; depth_radius:radius bias alpha beta")
+@row("LRNGrad: g x y; depth_radius:radius bias alpha beta")
 def _(g: Any, x: Any, y: Any, **numbers: Any) -> Any:
     return through(lambda x: local_response(x, **numbers), g, x)
 
@@ -135,7 +135,7 @@ def _(g: Any, x: Any, y: Any, **numbers: Any) -> Any:
 
 @row(
     *(
-        f"Resize{kind}Grad: g/- x/T; align_corners:aligned half_pixel_centers:centered +kind={kind}"
+        f"Resize{kind}Grad: g x; align_corners:aligned half_pixel_centers:centered +kind={kind}"
         for kind in ("Bilinear", "Bicubic")
     )
 )
@@ -143,7 +143,7 @@ def _(g: Any, x: Any, **how: Any) -> Any:
     return through(lambda x: resized(x, dims_of(g)[1:3], **how), g, x)
 
 
-@row("ResizeNearestNeighborGrad: g/T size?/-; align_corners:aligned half_pixel_centers:centered")
+@row("ResizeNearestNeighborGrad: g size?; align_corners:aligned half_pixel_centers:centered")
 def _(g: Any, size: Any, **how: Any) -> Any:
     batch, height, width, channels = dims_of(g)
     x = blank(g, [batch, size[0], size[1], channels])
@@ -151,14 +151,13 @@ def _(g: Any, size: Any, **how: Any) -> Any:
 
 
 @row(
-    "StridedSliceGrad: shape?/Index begin?/Index end?/Index strides?/Index g/T;"
-    " begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
+    "StridedSliceGrad: shape? begin? end? strides? g; begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
 )
 def _(shape: Any, begin: Any, end: Any, strides: Any, g: Any, **masks: int) -> Any:
     return through(lambda x: strided_slice(x, begin, end, strides, **masks), g, blank(g, shape))
 
 
-@row("MirrorPadGrad: g/T paddings!/Tpaddings; mode@lower")
+@row("MirrorPadGrad: g paddings!; mode@lower")
 def _(g: Any, paddings: Any, mode: str) -> Any:
     inside = tuple(slice(low, dim - high) for (low, high), dim in zip(paddings, dims_of(g), strict=True))
     return through(lambda x: OPS["MirrorPad"](x, paddings, mode), g, g[inside])

@@ -11,7 +11,7 @@ from dovetail.ops.image.kernels import cubic
 from dovetail.ops.shapes.shape import dims_of
 
 _CUBIC = cubic(0.75)
-_RESIZE = "Resize{0}: x/T size?/-; align_corners:aligned half_pixel_centers:centered +kind={0}"
+_RESIZE = "Resize{0}: x size?; align_corners:aligned half_pixel_centers:centered +kind={0}"
 
 
 @row(*map(_RESIZE.format, ("Bilinear", "Bicubic", "NearestNeighbor")))
@@ -49,7 +49,7 @@ def _resampled(x: Any, axis: int, new: Any, aligned: bool, kind: str) -> Any:
     return sum(pixels(step) * _CUBIC(ops, ops.absolute(part - step)) for step in (-1, 0, 1, 2))
 
 
-@row("ResizeArea: x/T size?/-; align_corners=False")
+@row("ResizeArea: x size?; align_corners=False")
 def _(x: Any, size: Any) -> Any:
     return OPS["ResizeArea"](ops.cast(x, "float32"), size, "channels_last")
 
@@ -57,7 +57,7 @@ def _(x: Any, size: Any) -> Any:
 # -- colours ----------------------------------------------------------------------------------------------------------
 
 
-@row("RGBToHSV: x/T")
+@row("RGBToHSV: x")
 def to_hsv(x: Any) -> Any:
     """Hue, saturation and value of red, green and blue."""
     red, green, blue = (x[..., i] for i in range(3))
@@ -70,7 +70,7 @@ def to_hsv(x: Any) -> Any:
     return ops.stack([hue, ops.where(value > 0, span / ops.where(value > 0, value, 1), 0), value], -1)
 
 
-@row("HSVToRGB: x/T")
+@row("HSVToRGB: x")
 def to_rgb(x: Any) -> Any:
     """Red, green and blue of hue, saturation and value."""
     hue, saturation, value = (x[..., i : i + 1] for i in range(3))
@@ -80,20 +80,20 @@ def to_rgb(x: Any) -> Any:
     return ((1 - saturation) + saturation * colours) * value
 
 
-@row("AdjustContrastv2: x/T factor/-")
+@row("AdjustContrastv2: x factor")
 def _(x: Any, factor: Any) -> Any:
     mean = ops.mean(x, (-3, -2), keepdims=True)
     return (x - mean) * ops.cast(factor, x.dtype) + mean
 
 
-@row("AdjustHue: x/T delta/-")
+@row("AdjustHue: x delta")
 def _(x: Any, delta: Any) -> Any:
     hsv = to_hsv(x)
     hue = OPS["FloorMod"](hsv[..., :1] + ops.cast(delta, x.dtype), ops.ones_like(hsv[..., :1]))
     return to_rgb(ops.concatenate([hue, hsv[..., 1:]], -1))
 
 
-@row("AdjustSaturation: x/T scale/-")
+@row("AdjustSaturation: x scale")
 def _(x: Any, scale: Any) -> Any:
     hsv = to_hsv(x)
     saturation = ops.clip(hsv[..., 1:2] * ops.cast(scale, x.dtype), 0, 1)

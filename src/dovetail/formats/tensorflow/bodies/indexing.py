@@ -18,9 +18,9 @@ from dovetail.ops.shapes.shape import dims_of
 
 
 @row(
-    "Gather: x/Tparams indices/Tindices; validate_indices",
-    "GatherV2: x/Tparams indices/Tindices axis!/Taxis; batch_dims:batch",
-    "ResourceGather: x&/- indices/Tindices; batch_dims:batch validate_indices",
+    "Gather: x indices; validate_indices",
+    "GatherV2: x indices axis!; batch_dims:batch",
+    "ResourceGather: x& indices; batch_dims:batch validate_indices",
 )
 def gathered(x: Any, indices: Any, axis: int = 0, batch: int = 0) -> Any:
     """The slices of a tensor at indices, as TensorFlow's GatherV2."""
@@ -29,19 +29,19 @@ def gathered(x: Any, indices: Any, axis: int = 0, batch: int = 0) -> Any:
     return ops.gather(x, indices, axis=axis, batch_dims=batch)
 
 
-@row("ScatterNd: indices/Tindices updates/T shape?/Tindices; bad_indices_policy=")
+@row("ScatterNd: indices updates shape?; bad_indices_policy=")
 def _(indices: Any, updates: Any, shape: Any) -> Any:
     return scattered("Add", filled(shape, 0, updates.dtype), indices, updates)
 
 
-@row("Select: condition/- x/T y/T")
+@row("Select: condition x y")
 def _(condition: Any, x: Any, y: Any) -> Any:
     if condition.shape is not None and x.shape is not None and 0 < len(condition.shape) < len(x.shape):
         condition = ops.reshape(condition, [*dims_of(condition), *[1] * (len(x.shape) - len(condition.shape))])
     return ops.where(condition, x, y)
 
 
-@row("OneHot: x/TI depth?/- on/T off/T; axis|-1")
+@row("OneHot: x depth? on off; axis")
 def _(x: Any, depth: Any, on: Any, off: Any, axis: int) -> Any:
     return ops.where(ops.one_hot(x, scalar(depth), axis, "bool"), on, off)
 
@@ -50,8 +50,8 @@ def _(x: Any, depth: Any, on: Any, off: Any, axis: int) -> Any:
 
 
 @row(
-    "ArgMax: x/T axis!/Tidx; output_type>0|int64 +op=ArgMax",
-    "ArgMin: x/T axis!/Tidx; output_type>0|int64 +op=ArgMin",
+    "ArgMax: x axis!; output_type>0 +op=ArgMax",
+    "ArgMin: x axis!; output_type>0 +op=ArgMin",
 )
 def _(x: Any, axis: int, op: str) -> Any:
     """The place of the first largest or smallest element: TensorFlow passes over NaN."""
@@ -61,14 +61,14 @@ def _(x: Any, axis: int, op: str) -> Any:
     return OPS[op](x, axis)
 
 
-@row("Unique: x/T; out_idx>1|int32", "UniqueV2: x/T axis!/Taxis; out_idx>1|int32")
+@row("Unique: x; out_idx>1", "UniqueV2: x axis!; out_idx>1")
 def _(x: Any, axis: Any = ()) -> Any:
     return _unique(x, axis)[:2]
 
 
 @row(
-    "UniqueWithCounts: x/T; out_idx>1|int32 out_idx>2|int32",
-    "UniqueWithCountsV2: x/T axis!/Taxis; out_idx>1|int32 out_idx>2|int32",
+    "UniqueWithCounts: x; out_idx>1 out_idx>2",
+    "UniqueWithCountsV2: x axis!; out_idx>1 out_idx>2",
 )
 def _unique(x: Any, axis: Any = ()) -> list[Any]:
     """The different elements in the order of the input, the place of each element among them, and how often it is."""
@@ -88,7 +88,7 @@ def _unique(x: Any, axis: Any = ()) -> list[Any]:
     return [OPS["GatherV2"](x, kept, 0), places, counts]
 
 
-@row("ListDiff: x?/T y?/T; T:dtype out_idx>1|int32")
+@row("ListDiff: x? y?; T:dtype out_idx>1")
 def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
     if isinstance(x, list) and isinstance(y, list):
         kept = [i for i, one in enumerate(x) if one not in y]
@@ -98,7 +98,7 @@ def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
     return [ops.boolean_mask(x, left), ops.boolean_mask(ops.arange(dims_of(x)[0], dtype="int32"), left)]
 
 
-@row("Bincount: x/- size?/- weights/T", "DenseBincount: x/Tidx size?/Tidx weights/T; binary_output:binary")
+@row("Bincount: x size? weights", "DenseBincount: x size? weights; binary_output:binary")
 def counted(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
     """How often numbers occur; of matrices, in each row."""
     given = ops.ones_like(x, weights.dtype) if weights.shape == (0,) or binary else weights
@@ -114,10 +114,7 @@ def counted(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
     return OPS[change](none, ops.stack(places, -1), ops.where(counts, given, 0))
 
 
-@row(
-    "ApproxTopK: x/T; k reduction_dimension:axis|-1 is_max_k|True recall_target|0.95"
-    " reduction_input_size_override|-1 aggregate_to_topk|True"
-)
+@row("ApproxTopK: x; k reduction_dimension:axis is_max_k recall_target reduction_input_size_override aggregate_to_topk")
 def largest(x: Any, k: int, axis: int = -1, is_max_k: bool = True, **approximation: Any) -> Any:
     """The largest or the smallest elements along an axis, exactly."""
     moved = ops.moveaxis(x, axis, -1)
@@ -125,21 +122,21 @@ def largest(x: Any, k: int, axis: int = -1, is_max_k: bool = True, **approximati
     return [ops.moveaxis(one, -1, axis) for one in (values if is_max_k else -values, places)]
 
 
-@row("Bucketize: x/T; boundaries")
+@row("Bucketize: x; boundaries")
 def _(x: Any, boundaries: Sequence[float]) -> Any:
     return ops.searchsorted(np.array(boundaries, "float32"), ops.cast(x, "float32"), "right")
 
 
 @row(
-    "LowerBound: x/T values/T; out_type>0|int32 +side=left",
-    "UpperBound: x/T values/T; out_type>0|int32 +side=right",
+    "LowerBound: x values; out_type>0 +side=left",
+    "UpperBound: x values; out_type>0 +side=right",
 )
 def _(x: Any, values: Any, side: str) -> Any:
     before = ops.less if side == "left" else ops.less_equal
     return ops.sum(ops.cast(before(ops.expand_dims(x, -2), ops.expand_dims(values, -1)), "int32"), -1)
 
 
-@row("HistogramFixedWidth: x/T bounds/T bins?/-; dtype|int32")
+@row("HistogramFixedWidth: x bounds bins?; dtype")
 def _(x: Any, bounds: Any, bins: Any, dtype: Any) -> Any:
     low, high = bounds[0], bounds[1]
     places = ops.floor((x - low) / (high - low) * ops.cast(scalar(bins), x.dtype))
@@ -147,13 +144,13 @@ def _(x: Any, bounds: Any, bins: Any, dtype: Any) -> Any:
     return ops.cast(ops.bincount(ops.reshape(places, [-1]), length=scalar(bins)), dtype)
 
 
-@row("NthElement: x/T n?/-; reverse")
+@row("NthElement: x n?; reverse")
 def _(x: Any, n: Any, reverse: bool = False) -> Any:
     place = dims_of(x)[-1] - 1 - scalar(n) if reverse else scalar(n)
     return OPS["GatherV2"](ops.sort(x, -1), place, len(x.shape) - 1)
 
 
-@row("UnravelIndex: x/Tidx dims!/Tidx")
+@row("UnravelIndex: x dims!")
 def _(x: Any, dims: Sequence[int]) -> Any:
     found: list[Any] = []
     for dim in reversed(dims):
@@ -162,7 +159,7 @@ def _(x: Any, dims: Sequence[int]) -> Any:
     return ops.stack(found, 0)
 
 
-@row(*(f"Inplace{kind}: x/T i/- v/T; +kind={kind}" for kind in ("Update", "Add", "Sub")))
+@row(*(f"Inplace{kind}: x i v; +kind={kind}" for kind in ("Update", "Add", "Sub")))
 def _(x: Any, i: Any, v: Any, kind: str) -> Any:
     change = "TensorScatterUpdate" if kind == "Update" else "TensorScatterAdd"
     return OPS[change](x, ops.expand_dims(i, -1), -v if kind == "Sub" else v)

@@ -23,7 +23,7 @@ BERNOULLI = [
 ]
 
 
-@row("Dawsn: x/T")
+@row("Dawsn: x")
 def _(x: Any) -> Any:
     """exp(-x²) times the integral of exp(t²) from 0 to x, by the sampling theorem (Rybicki 1989)."""
     wide = ops.cast(x, "float64")
@@ -35,7 +35,7 @@ def _(x: Any) -> Any:
     return ops.cast(ops.where(is_far, 1 / (2 * ops.where(is_far, wide, 1)), found), x.dtype)
 
 
-@row("Expint: x/T")
+@row("Expint: x")
 def _(x: Any) -> Any:
     """The integral of exp(t) / t up to x > 0: of (exp(xs) - 1) / s over s from 0 to 1, and for large x its series."""
     wide = ops.cast(x, "float64")
@@ -49,7 +49,7 @@ def _(x: Any) -> Any:
     return ops.cast(ops.where(wide <= 0, edge, found), x.dtype)
 
 
-@row("FresnelCos: x/T; +is_sine=False", "FresnelSin: x/T; +is_sine=True")
+@row("FresnelCos: x; +is_sine=False", "FresnelSin: x; +is_sine=True")
 def _(x: Any, is_sine: bool) -> Any:
     """The integral of cos(πt²/2) or sin(πt²/2) from 0 to x: by its series, and from 2 by what oscillates around 1/2."""
     wide = ops.cast(x, "float64")
@@ -73,7 +73,7 @@ def _dilogarithm(w: Any) -> Any:
     return w * polynomial(BERNOULLI, ops.square(w)) - ops.square(w) / 4
 
 
-@row("Spence: x/T")
+@row("Spence: x")
 def _(x: Any) -> Any:
     """The integral of -log(t) / (t - 1) from 1 to x, mirrored so that the series in the middle suffices."""
     wide = ops.cast(x, "float64")

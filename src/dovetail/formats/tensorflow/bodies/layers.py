@@ -11,12 +11,12 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("BiasAddV1: x/T bias/T")
+@row("BiasAddV1: x bias")
 def _(x: Any, bias: Any) -> Any:
     return ops.bias_add(x, bias, data_format="channels_last")
 
 
-@row("DepthwiseConv2dNative: x/T kernel/T; strides@spatial padding@padding dilations@dilations data_format@layout")
+@row("DepthwiseConv2dNative: x kernel; strides@spatial padding@padding dilations@dilations data_format@layout")
 def depthwise(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     """The convolution of each channel with kernels of its own."""
     height, width, channels, multiplier = dims_of(kernel)
@@ -28,8 +28,8 @@ _NORM = "epsilon is_training exponential_avg_factor:factor data_format@layout"
 
 
 @row(
-    f"FusedBatchNorm: x/T scale/T offset/T mean/T variance/T; {_NORM}",
-    f"FusedBatchNormV2: x/T scale/U offset/U mean/U variance/U; {_NORM}",
+    f"FusedBatchNorm: x scale offset mean variance; {_NORM}",
+    f"FusedBatchNormV2: x scale offset mean variance; {_NORM}",
 )
 def batch_norm(
     x: Any,
@@ -60,23 +60,23 @@ def batch_norm(
     return [y, mean, variance * (count / ops.maximum(count - 1, 1)), mean, variance]
 
 
-@row(f"FusedBatchNormV3: x/T scale/U offset/U mean/U variance/U; {_NORM}")
+@row(f"FusedBatchNormV3: x scale offset mean variance; {_NORM}")
 def _(x: Any, scale: Any, **others: Any) -> Any:
     return [*batch_norm(x, scale, **others), ops.zeros([0], scale.dtype)]
 
 
-@row("SoftmaxCrossEntropyWithLogits: logits/T labels/T")
+@row("SoftmaxCrossEntropyWithLogits: logits labels")
 def _(logits: Any, labels: Any) -> Any:
     return [OPS["SoftmaxCrossEntropyWithLogits"](labels, logits, -1), ops.softmax(logits) - labels]
 
 
-@row("SparseSoftmaxCrossEntropyWithLogits: logits/T labels/Tlabels")
+@row("SparseSoftmaxCrossEntropyWithLogits: logits labels")
 def _(logits: Any, labels: Any) -> Any:
     hot = ops.one_hot(labels, dims_of(logits)[-1], dtype=logits.dtype)
     return [OPS["SparseSoftmaxCrossEntropyWithLogits"](labels, logits, -1), ops.softmax(logits) - hot]
 
 
-@row("LRN: x/T; depth_radius:radius bias alpha beta")
+@row("LRN: x; depth_radius:radius bias alpha beta")
 def local_response(x: Any, radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5) -> Any:
     """Values over a power of the squares of the channels around them."""
     squares = OPS["PadV2"](ops.square(x), [0, 0, 0, radius], [0, 0, 0, radius])

@@ -14,7 +14,7 @@ from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("MatrixBandPart: x/T lower/Tindex upper/Tindex")
+@row("MatrixBandPart: x lower upper")
 def banded(x: Any, lower: Any, upper: Any) -> Any:
     """Matrices with zeros outside of a band; a negative number keeps that side whole.
 
@@ -34,28 +34,28 @@ def banded(x: Any, lower: Any, upper: Any) -> Any:
     return ops.where(ops.logical_and(*near), x, ops.zeros_like(x))
 
 
-@row("Diag: x/T")
+@row("Diag: x")
 def _(x: Any) -> Any:
     dims = dims_of(x)
     return ops.reshape(OPS["MatrixDiag"](ops.reshape(x, [-1])), [*dims, *dims])
 
 
-@row("DiagPart: x/T")
+@row("DiagPart: x")
 def _(x: Any) -> Any:
     dims = dims_of(x)[: len(x.shape) // 2]
     size = ops.prod(ops.convert(dims, dtype="int32"))
     return ops.reshape(OPS["MatrixDiagPart"](ops.reshape(x, [size, size])), dims)
 
 
-@row("Cross: x/T y/T")
+@row("Cross: x y")
 def _(x: Any, y: Any) -> Any:
     shifted = [(ops.roll(x, -a, -1), ops.roll(y, -b, -1)) for a, b in ((1, 2), (2, 1))]
     return shifted[0][0] * shifted[0][1] - shifted[1][0] * shifted[1][1]
 
 
 @row(
-    "BatchMatMul BatchMatMulV2: x/T y/T; adj_x adj_y grad_x grad_y",
-    "BatchMatMulV3: x/Ta y/Tb; adj_x adj_y Tout>0 grad_x grad_y",
+    "BatchMatMul BatchMatMulV2: x y; adj_x adj_y grad_x grad_y",
+    "BatchMatMulV3: x y; adj_x adj_y Tout>0 grad_x grad_y",
 )
 def _(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
     pairs = (x, adj_x), (y, adj_y)
@@ -63,13 +63,13 @@ def _(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
     return OPS["MatMul"](x, y, adj_x, adj_y)
 
 
-@row("SparseMatMul: x/Ta y/Tb; transpose_a transpose_b a_is_sparse b_is_sparse")
+@row("SparseMatMul: x y; transpose_a transpose_b a_is_sparse b_is_sparse")
 def _(x: Any, y: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     x, y = (ops.cast(one, "float32") for one in (x, y))
     return OPS["MatMul"](x, y, transpose_a, transpose_b)
 
 
-@row("XlaEinsum: x/T y/T; equation")
+@row("XlaEinsum: x y; equation")
 def _(x: Any, y: Any, equation: str) -> Any:
     return OPS["Einsum"]([x, y], equation)
 
@@ -77,12 +77,12 @@ def _(x: Any, y: Any, equation: str) -> Any:
 # -- decompositions ---------------------------------------------------------------------------------------------------
 
 
-@row("Qr: x/T; full_matrices")
+@row("Qr: x; full_matrices")
 def _(x: Any, full_matrices: bool = False) -> Any:
     return OPS["Qr"](x, "complete" if full_matrices else "reduced")
 
 
-@row("Svd: x/T; compute_uv full_matrices")
+@row("Svd: x; compute_uv full_matrices")
 def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]:
     found = OPS["Svd"](x, full_matrices, compute_uv)
     if not compute_uv:
@@ -92,12 +92,12 @@ def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]
     return [s, u, ops.swapaxes(OPS["Conj"](vh) if x.dtype.is_complex else vh, -1, -2)]
 
 
-@row("Eig: x/T; compute_v=True Tout>0|complex64")
+@row("Eig: x; compute_v=True Tout>0")
 def _(x: Any) -> Any:
     return OPS["Eig"](x)
 
 
-@row("Lu: x/T; output_idx_type>1|int32")
+@row("Lu: x; output_idx_type>1")
 def _(x: Any) -> list[Any]:
     """The factors, and the rows of x in their order, from the exchanges of rows."""
     lu, pivots = OPS["Lu"](x)
@@ -147,8 +147,8 @@ def _either(is_first: Any, first: Any, second: Any) -> Any:
 
 
 @row(
-    "MatrixDiagPartV2: x/T k?/- padding/T; +align=LEFT_LEFT",
-    "MatrixDiagPartV3: x/T k?/- padding/T; align|RIGHT_LEFT",
+    "MatrixDiagPartV2: x k? padding; +align=LEFT_LEFT",
+    "MatrixDiagPartV3: x k? padding; align",
 )
 def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
     """A diagonal of matrices, or several as rows of one length."""
@@ -170,9 +170,9 @@ def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
 
 
 @row(
-    "MatrixSetDiag: x/T diagonal/T; +align=RIGHT_LEFT",
-    "MatrixSetDiagV2: x/T diagonal/T k?/-; +align=LEFT_LEFT",
-    "MatrixSetDiagV3: x/T diagonal/T k?/-; align|RIGHT_LEFT",
+    "MatrixSetDiag: x diagonal; +align=RIGHT_LEFT",
+    "MatrixSetDiagV2: x diagonal k?; +align=LEFT_LEFT",
+    "MatrixSetDiagV3: x diagonal k?; align",
 )
 def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
     """Matrices with other diagonals."""
@@ -189,8 +189,8 @@ def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
 
 
 @row(
-    "MatrixDiagV2: diagonal/T k?/- rows?/- columns?/- padding/T; +align=LEFT_LEFT",
-    "MatrixDiagV3: diagonal/T k?/- rows?/- columns?/- padding/T; align|RIGHT_LEFT",
+    "MatrixDiagV2: diagonal k? rows? columns? padding; +align=LEFT_LEFT",
+    "MatrixDiagV3: diagonal k? rows? columns? padding; align",
 )
 def of_diagonals(diagonal: Any, k: Any, rows: Any, columns: Any, padding: Any, align: str) -> Any:
     """Matrices of one diagonal each, or of several."""
@@ -221,7 +221,7 @@ def _shifted(diagonal: Any, offset: int) -> Any:
     return ops.roll(ops.matrix_diag(diagonal), offset, -1)
 
 
-@row("TridiagonalSolve: diagonals/T rhs/T; partial_pivoting=True perturb_singular=False")
+@row("TridiagonalSolve: diagonals rhs; partial_pivoting=True perturb_singular=False")
 def _(diagonals: Any, rhs: Any) -> Any:
     """By whole matrices, with exchanges of rows."""
     above, main, below = (diagonals[..., k, :] for k in range(3))
@@ -229,7 +229,7 @@ def _(diagonals: Any, rhs: Any) -> Any:
     return ops.solve(matrix, rhs)
 
 
-@row("TridiagonalMatMul: superdiag/T maindiag/T subdiag/T rhs/T")
+@row("TridiagonalMatMul: superdiag maindiag subdiag rhs")
 def _(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
     above, main, below = (ops.swapaxes(one, -1, -2) for one in (superdiag, maindiag, subdiag))
     edge = ops.zeros_like(rhs[..., :1, :])
@@ -237,7 +237,7 @@ def _(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
     return main * rhs + up + ops.concatenate([edge, rhs[..., :-1, :] * below[..., 1:, :]], -2)
 
 
-@row("BandedTriangularSolve: bands/T rhs/T; lower|True adjoint")
+@row("BandedTriangularSolve: bands rhs; lower adjoint")
 def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
     """By whole matrices; the first band is the main diagonal, or the last one of an upper triangle."""
     *batch, count, n = dims_of(bands)
@@ -258,7 +258,7 @@ def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
 _RANKS = (("", 1), ("2D", 2), ("3D", 3))
 
 
-@row(*(f"RFFT{name}: x/Treal length?/-; Tcomplex>0|complex64 +rank={rank}" for name, rank in _RANKS))
+@row(*(f"RFFT{name}: x length?; Tcomplex>0 +rank={rank}" for name, rank in _RANKS))
 def _(x: Any, length: Any, rank: int) -> Any:
     *others, last = (element(length, i) for i in range(rank))
     for axis, size in enumerate(others, -rank):
@@ -268,7 +268,7 @@ def _(x: Any, length: Any, rank: int) -> Any:
     return _along(OPS["FFT"], OPS["RFFT"](x, last), range(-rank, -1))
 
 
-@row(*(f"IRFFT{name}: x/Tcomplex length?/-; Treal>0|float32 +rank={rank}" for name, rank in _RANKS))
+@row(*(f"IRFFT{name}: x length?; Treal>0 +rank={rank}" for name, rank in _RANKS))
 def _(x: Any, length: Any, rank: int) -> Any:
     *others, last = (element(length, i) for i in range(rank))
     for axis, size in enumerate(others, -rank):
@@ -277,29 +277,29 @@ def _(x: Any, length: Any, rank: int) -> Any:
     return transform(_along(OPS["IFFT"], x, range(-rank, -1)), last)
 
 
-@row("FFT3D: x/Tcomplex")
+@row("FFT3D: x")
 def _(x: Any) -> Any:
     return _along(OPS["FFT"], x, (-1, -2, -3))
 
 
-@row("IFFT3D: x/Tcomplex")
+@row("IFFT3D: x")
 def _(x: Any) -> Any:
     return _along(OPS["IFFT"], x, (-1, -2, -3))
 
 
-@row("FFTND: x/Tcomplex length!/- axes!/-; +inverse=False", "IFFTND: x/Tcomplex length!/- axes!/-; +inverse=True")
+@row("FFTND: x length! axes!; +inverse=False", "IFFTND: x length! axes!; +inverse=True")
 def _(x: Any, length: Sequence[int], axes: Sequence[int], inverse: bool) -> Any:
     return _along(OPS["IFFT" if inverse else "FFT"], _of_lengths(x, length, axes), axes)
 
 
-@row("RFFTND: x/Treal length!/- axes!/-; Tcomplex>0|complex64")
+@row("RFFTND: x length! axes!; Tcomplex>0")
 def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
     x = _of_lengths(x, length[:-1], axes[:-1])
     found = _along(lambda one: OPS["RFFT"](one, length[-1]), x, axes[-1:])
     return _along(OPS["FFT"], found, axes[:-1])
 
 
-@row("IRFFTND: x/Tcomplex length!/- axes!/-; Treal>0|float32")
+@row("IRFFTND: x length! axes!; Treal>0")
 def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
     x = _along(OPS["IFFT"], _of_lengths(x, length[:-1], axes[:-1]), axes[:-1])
     return _along(lambda one: OPS["IRFFT"](one, length[-1]), x, axes[-1:])

@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.op_defs import DTYPES, op_def
+from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.nn import optimizer_rules as rules
 
@@ -58,12 +58,11 @@ def _of_type(rule: rules.Rule, slots: Sequence[str]) -> Callable[..., list[Any]]
 
 def _add(type: str, rule: rules.Rule) -> None:
     """Add the row of a type, if TensorFlow has it."""
-    if (known := op_def(type)) is None:
+    if (known := definition(type)) is None:
         return
-    slots = [one.name for one in known.input_arg if one.is_ref or one.type == DTYPES["resource"]]
-    names = {one.name: "grad" if one.name == "delta" else one.name for one in known.input_arg}
-    inputs = [f"{names[one.name]}{'^' * (one.name in slots)}/{one.type_attr or '-'}" for one in known.input_arg]
-    attributes = [one.name for one in known.attr if one.type != "type"]
+    slots = [one.name for one in known.inputs if one.is_ref or one.dtype == "resource"]
+    inputs = ["grad" if one.name == "delta" else one.name + "^" * (one.name in slots) for one in known.inputs]
+    attributes = [one.name for one in known.free]
     row(f"{type}: {' '.join(inputs)}; {' '.join(attributes)}")(_of_type(rule, slots))
 
 

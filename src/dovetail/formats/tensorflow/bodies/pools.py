@@ -16,16 +16,16 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 _WINDOW = "ksize:size@spatial strides@spatial padding@padding data_format@layout"
-_INPUTS = "size!/- strides!/-; padding@padding data_format=NHWC T>0|float32"
+_INPUTS = "size! strides!; padding@padding data_format=NHWC T>0"
 
 
-@row(f"MaxPool: x/T; {_WINDOW} T>0|float32")
+@row(f"MaxPool: x; {_WINDOW} T>0")
 def _(x: Any, padding: Any, data_format: str, **window: Any) -> Any:
     x, padding = _padded(x, padding, data_format)
     return OPS["MaxPool"](x, padding=padding, data_format=data_format, **window)
 
 
-@row(f"MaxPoolV2: x/T {_INPUTS}")
+@row(f"MaxPoolV2: x {_INPUTS}")
 def _(x: Any, size: Sequence[int], strides: Sequence[int], padding: Any) -> Any:
     return OPS["MaxPool"](x, tuple(size[1:3]), tuple(strides[1:3]), padding, "channels_last")
 
@@ -38,7 +38,7 @@ def _padded(x: Any, padding: Any, data_format: str) -> tuple[Any, str]:
     return OPS["PadV2"](x, *zip(*pairs, strict=True), -np.inf if x.dtype.is_floating else x.dtype.min), "valid"
 
 
-@row(f"MaxPoolGrad: x/T y/T g/T; {_WINDOW} T>0|float32")
+@row(f"MaxPoolGrad: x y g; {_WINDOW} T>0")
 def max_gradient(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, data_format: str) -> Any:
     """The gradient of `MaxPool`: NaN is passed over, but not as the first element of a window."""
 
@@ -62,7 +62,7 @@ def max_gradient(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, 
     return others + through(first, ops.where(is_first, g, 0), x)[0]
 
 
-@row(f"MaxPoolGradV2: x/T y/T g/T {_INPUTS}")
+@row(f"MaxPoolGradV2: x y g {_INPUTS}")
 def _(x: Any, y: Any, g: Any, size: Sequence[int], strides: Sequence[int], padding: Any) -> Any:
     return max_gradient(x, y, g, tuple(size[1:3]), tuple(strides[1:3]), padding, "channels_last")
 
@@ -73,8 +73,8 @@ def _without_nan(x: Any) -> Any:
 
 
 @row(
-    f"MaxPoolGradGrad: x/T y/T g/T; {_WINDOW} T>0|float32 +op=MaxPoolGradGrad",
-    f"MaxPool3DGradGrad: x/T y/T g/T; {_WINDOW} T>0|float32 +op=MaxPool3DGradGrad",
+    f"MaxPoolGradGrad: x y g; {_WINDOW} T>0 +op=MaxPoolGradGrad",
+    f"MaxPool3DGradGrad: x y g; {_WINDOW} T>0 +op=MaxPool3DGradGrad",
 )
 def second_gradient(x: Any, y: Any, g: Any, op: str, **window: Any) -> Any:
     """The gradient of `MaxPoolGrad`; 0 for windows without numbers."""
@@ -85,13 +85,13 @@ def second_gradient(x: Any, y: Any, g: Any, op: str, **window: Any) -> Any:
     return ops.where(ops.greater(OPS[op.removesuffix("GradGrad")](whole, **window), x.dtype.min), found, 0)
 
 
-@row(f"MaxPoolGradGradV2: x/T y/T g/T {_INPUTS}")
+@row(f"MaxPoolGradGradV2: x y g {_INPUTS}")
 def _(x: Any, y: Any, g: Any, size: Sequence[int], strides: Sequence[int], padding: Any) -> Any:
     window = {"size": tuple(size[1:3]), "strides": tuple(strides[1:3]), "padding": padding}
     return second_gradient(x, y, g, "MaxPoolGradGrad", data_format="channels_last", **window)
 
 
-@row(f"MaxPool3DGrad: x/TInput y/TInput g/T; {_WINDOW} T>0|float32")
+@row(f"MaxPool3DGrad: x y g; {_WINDOW} T>0")
 def _(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, data_format: str) -> Any:
     """The gradient of `MaxPool3D`, which all elements get that are equal to the largest one of a window."""
 
@@ -106,7 +106,7 @@ def _(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, data_format
 
 
 @row(
-    "MaxPoolWithArgmax: x/T; ksize:size@spatial strides@spatial padding@padding Targmax:dtype|int64"
+    "MaxPoolWithArgmax: x; ksize:size@spatial strides@spatial padding@padding Targmax:dtype"
     " include_batch_in_index:with_batch"
 )
 def _(x: Any, size: Any, strides: Any, padding: Any, dtype: Any, with_batch: bool = False) -> list[Any]:
@@ -133,7 +133,7 @@ def _(x: Any, size: Any, strides: Any, padding: Any, dtype: Any, with_batch: boo
 
 
 @row(
-    "MaxPoolGradWithArgmax: x/T g/T places/Targmax; ksize:size@spatial strides@spatial padding@padding"
+    "MaxPoolGradWithArgmax: x g places; ksize:size@spatial strides@spatial padding@padding"
     " include_batch_in_index:with_batch"
 )
 def _(x: Any, g: Any, places: Any, with_batch: bool = False, **window: Any) -> Any:

@@ -12,8 +12,8 @@ _BITS = "num_bits:bits narrow_range:narrow"
 
 
 @row(
-    f"FakeQuantWithMinMaxArgs: x/-; min:low|-6.0 max:high|6.0 {_BITS}",
-    f"FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel: x/- low/- high/-; {_BITS}",
+    f"FakeQuantWithMinMaxArgs: x; min:low max:high {_BITS}",
+    f"FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel: x low high; {_BITS}",
 )
 def fake_quantized(x: Any, low: Any, high: Any, bits: int = 8, narrow: bool = False) -> Any:
     """The nearest of 2**bits numbers between two bounds, moved so that 0 is one of them; rounding passes gradients."""
@@ -33,12 +33,12 @@ def _as(value: Any, like: Any) -> Any:
     return ops.stop_gradient(value) + ops.where(ops.isfinite(like), like - ops.stop_gradient(like), 0)
 
 
-@row(f"FakeQuantWithMinMaxArgsGradient: g/- x/-; min:low|-6.0 max:high|6.0 {_BITS}")
+@row(f"FakeQuantWithMinMaxArgsGradient: g x; min:low max:high {_BITS}")
 def _(g: Any, x: Any, **numbers: Any) -> Any:
     return through(lambda x: fake_quantized(x, **numbers), g, x)
 
 
-@row(f"FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient: g/- x/- low/- high/-; {_BITS}")
+@row(f"FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient: g x low high; {_BITS}")
 def _(g: Any, x: Any, low: Any, high: Any, **numbers: Any) -> list[Any]:
     return through(lambda x, low, high: fake_quantized(x, low, high, **numbers), g, x, low, high)
 
@@ -47,10 +47,9 @@ _QUANTIZED = "signed_input:signed range_given:given narrow_range:narrow axis=-1"
 
 
 @row(
-    f"QuantizeAndDequantizeV2: x/T low/T high/T; {_QUANTIZED} num_bits:bits round_mode:rounding",
-    "QuantizeAndDequantizeV3: x/T low/T high/T bits!/-;"
-    " signed_input:signed range_given:given|True narrow_range:narrow axis=-1",
-    f"QuantizeAndDequantizeV4: x/T low/T high/T; {_QUANTIZED} num_bits:bits round_mode:rounding +cut=True",
+    f"QuantizeAndDequantizeV2: x low high; {_QUANTIZED} num_bits:bits round_mode:rounding",
+    "QuantizeAndDequantizeV3: x low high bits!; signed_input:signed range_given:given narrow_range:narrow axis=-1",
+    f"QuantizeAndDequantizeV4: x low high; {_QUANTIZED} num_bits:bits round_mode:rounding +cut=True",
 )
 def quantized(
     x: Any,
@@ -85,7 +84,7 @@ def quantized(
     return _as(rounded, passed)
 
 
-@row("QuantizeAndDequantizeV4Grad: g/T x/T low/T high/T; axis=-1")
+@row("QuantizeAndDequantizeV4Grad: g x low high; axis=-1")
 def _(g: Any, x: Any, low: Any, high: Any) -> list[Any]:
     inside = ops.logical_and(x >= low, x <= high)
     return [ops.where(inside, g, 0), ops.zeros_like(low), ops.zeros_like(high)]

@@ -22,7 +22,7 @@ from dovetail.ops.random.generator import Generator
 from dovetail.ops.shapes.shape import dims_of
 
 _SEEDS = "seed seed2"
-_KEY = "key/- counter/- alg/-"
+_KEY = "key counter alg"
 
 
 def key_of(seed: Any = 0, seed2: int = 0, key: Any = None, counter: Any = None, alg: Any = None) -> Any:
@@ -48,44 +48,44 @@ def _with(shape: Any, x: Any) -> list[Any]:
 
 
 @row(
-    f"RandomUniform: shape?/T; dtype {_SEEDS}",
-    "StatelessRandomUniform: shape?/T seed/Tseed; dtype|float32",
-    f"StatelessRandomUniformV2: shape?/Tshape {_KEY}; dtype|float32",
+    f"RandomUniform: shape?; dtype {_SEEDS}",
+    "StatelessRandomUniform: shape? seed; dtype",
+    f"StatelessRandomUniformV2: shape? {_KEY}; dtype",
 )
 def _(shape: Any, dtype: Any, **source: Any) -> Any:
     return ops.random.uniform(key_of(**source), shape, dtype=dtype)
 
 
 @row(
-    f"RandomStandardNormal: shape?/T; dtype {_SEEDS}",
-    "StatelessRandomNormal: shape?/T seed/Tseed; dtype|float32",
-    f"StatelessRandomNormalV2: shape?/Tshape {_KEY}; dtype|float32",
+    f"RandomStandardNormal: shape?; dtype {_SEEDS}",
+    "StatelessRandomNormal: shape? seed; dtype",
+    f"StatelessRandomNormalV2: shape? {_KEY}; dtype",
 )
 def _(shape: Any, dtype: Any, **source: Any) -> Any:
     return ops.random.normal(key_of(**source), shape, dtype=dtype)
 
 
 @row(
-    f"TruncatedNormal: shape?/T; dtype {_SEEDS}",
-    "StatelessTruncatedNormal: shape?/T seed/Tseed; dtype|float32",
-    f"StatelessTruncatedNormalV2: shape?/Tshape {_KEY}; dtype|float32",
+    f"TruncatedNormal: shape?; dtype {_SEEDS}",
+    "StatelessTruncatedNormal: shape? seed; dtype",
+    f"StatelessTruncatedNormalV2: shape? {_KEY}; dtype",
 )
 def _(shape: Any, dtype: Any, **source: Any) -> Any:
     return ops.random.truncated_normal(key_of(**source), shape, dtype=dtype)
 
 
 @row(
-    f"RandomUniformInt: shape?/T low/Tout high/Tout; {_SEEDS}",
-    "StatelessRandomUniformInt: shape?/T seed/Tseed low/dtype high/dtype",
-    f"StatelessRandomUniformIntV2: shape?/Tshape {_KEY} low/dtype high/dtype",
+    f"RandomUniformInt: shape? low high; {_SEEDS}",
+    "StatelessRandomUniformInt: shape? seed low high",
+    f"StatelessRandomUniformIntV2: shape? {_KEY} low high",
 )
 def _(shape: Any, low: Any, high: Any, **source: Any) -> Any:
     return ops.random.randint(key_of(**source), shape, low, high, low.dtype)
 
 
 @row(
-    "StatelessRandomUniformFullInt: shape?/T seed/Tseed; dtype|uint64",
-    f"StatelessRandomUniformFullIntV2: shape?/Tshape {_KEY}; dtype|uint64",
+    "StatelessRandomUniformFullInt: shape? seed; dtype",
+    f"StatelessRandomUniformFullIntV2: shape? {_KEY}; dtype",
 )
 def _(shape: Any, dtype: Any, **source: Any) -> Any:
     words = [2] if ops.zeros([], dtype).dtype.itemsize == 8 else []
@@ -93,17 +93,17 @@ def _(shape: Any, dtype: Any, **source: Any) -> Any:
 
 
 @row(
-    f"Multinomial: logits/T count?/-; output_dtype:dtype|int64 {_SEEDS}",
-    "StatelessMultinomial: logits/T count?/- seed/Tseed; output_dtype:dtype|int64",
+    f"Multinomial: logits count?; output_dtype:dtype {_SEEDS}",
+    "StatelessMultinomial: logits count? seed; output_dtype:dtype",
 )
 def _(logits: Any, count: Any, dtype: Any, **source: Any) -> Any:
     return ops.random.categorical(key_of(**source), logits, [scalar(count)], dtype)
 
 
 @row(
-    f"RandomGamma: shape?/S alpha/T; {_SEEDS}",
-    "StatelessRandomGammaV2: shape?/T seed/Tseed alpha/dtype; +whole=True",
-    f"StatelessRandomGammaV3: shape?/shape_dtype {_KEY} alpha/dtype; +whole=True",
+    f"RandomGamma: shape? alpha; {_SEEDS}",
+    "StatelessRandomGammaV2: shape? seed alpha; +whole=True",
+    f"StatelessRandomGammaV3: shape? {_KEY} alpha; +whole=True",
 )
 def _(shape: Any, alpha: Any, whole: bool = False, **source: Any) -> Any:
     shape = shape if whole else _with(shape, alpha)
@@ -111,19 +111,19 @@ def _(shape: Any, alpha: Any, whole: bool = False, **source: Any) -> Any:
 
 
 @row(
-    f"RandomPoissonV2: shape?/S rate/R; dtype|int64 {_SEEDS}",
-    "StatelessRandomPoisson: shape?/T seed/Tseed rate/Rtype; dtype +whole=True",
+    f"RandomPoissonV2: shape? rate; dtype {_SEEDS}",
+    "StatelessRandomPoisson: shape? seed rate; dtype +whole=True",
 )
 def _(shape: Any, rate: Any, dtype: Any, whole: bool = False, **source: Any) -> Any:
     return ops.random.poisson(key_of(**source), shape if whole else _with(shape, rate), rate, dtype)
 
 
-@row("StatelessRandomBinomial: shape?/S seed/Tseed counts/T probs/T; dtype|int64")
+@row("StatelessRandomBinomial: shape? seed counts probs; dtype")
 def _(shape: Any, counts: Any, probs: Any, dtype: Any, **source: Any) -> Any:
     return ops.random.binomial(key_of(**source), shape, counts, probs, dtype)
 
 
-@row(f"RandomShuffle: x/T; {_SEEDS}", f"StatelessShuffle: x/T {_KEY}")
+@row(f"RandomShuffle: x; {_SEEDS}", f"StatelessShuffle: x {_KEY}")
 def _(x: Any, **source: Any) -> Any:
     return ops.random.shuffle(key_of(**source), x)
 
@@ -131,7 +131,7 @@ def _(x: Any, **source: Any) -> Any:
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-@row("StatelessRandomGetKeyCounter: seed/Tseed", "StatelessRandomGetKeyCounterAlg: seed/Tseed; +has_algorithm=True")
+@row("StatelessRandomGetKeyCounter: seed", "StatelessRandomGetKeyCounterAlg: seed; +has_algorithm=True")
 def _(seed: Any, has_algorithm: bool = False) -> list[Any]:
     key = ops.bitcast(ops.reshape(key_of(seed), [1, 2]), "uint64")
     return [key, ops.convert(np.zeros(2, "uint64")), *([ops.convert(np.int32(1))] if has_algorithm else [])]
@@ -142,13 +142,13 @@ def _() -> Any:
     return ops.convert(np.int32(1))
 
 
-@row("RngReadAndSkip: state^/- alg/- delta/-")
+@row("RngReadAndSkip: state^ alg delta")
 def _(state: Any, alg: Any, delta: Any) -> list[Any]:
     moved = state[:1] + ops.cast(delta, "int64") * 256
     return [ops.concatenate([moved, state[1:]]), ops.identity(state)]
 
 
-@row("SobolSample: dim!/- count!/- skip!/-; dtype|float32")
+@row("SobolSample: dim! count! skip!; dtype")
 def _(dim: int, count: int, skip: int = 0, dtype: Any = "float32") -> Any:
     """Points of Sobol's sequence, without the first one, 0; by SciPy's table of Joe and Kuo's numbers."""
     if dim < 1 or count < 1 or skip < 0:

@@ -15,11 +15,11 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
 
-_CELL = "x/T cs_prev/T h_prev/T w/T wci/T wcf/T wco/T b/T"
+_CELL = "x cs_prev h_prev w wci wcf wco b"
 _LSTM = "use_peephole:peephole cell_clip:clip"
 
 
-@row(f"LSTMBlockCell: {_CELL}; forget_bias|1.0 {_LSTM} +forget_last=True")
+@row(f"LSTMBlockCell: {_CELL}; forget_bias {_LSTM} +forget_last=True")
 def lstm_cell(
     x: Any,
     cs_prev: Any,
@@ -53,12 +53,12 @@ def lstm_cell(
     return [*cells.lstm_cell((i, f + forget_bias, ci, o), cs_prev, peepholes, bounded)]
 
 
-_STEPS = "steps/- x/T cs_prev/T h_prev/T w/T wci/T wcf/T wco/T b/T"
+_STEPS = "steps x cs_prev h_prev w wci wcf wco b"
 
 
 @row(
-    f"BlockLSTM: {_STEPS}; forget_bias|1.0 {_LSTM} +forget_last=True",
-    f"BlockLSTMV2: {_STEPS}; use_peephole:peephole cell_clip:clip|0.0",
+    f"BlockLSTM: {_STEPS}; forget_bias {_LSTM} +forget_last=True",
+    f"BlockLSTMV2: {_STEPS}; use_peephole:peephole cell_clip:clip",
 )
 def lstm_block(steps: Any, x: Any, cs_prev: Any, h_prev: Any, *weights: Any, **how: Any) -> list[Any]:
     """All steps of an LSTM; zeros behind the last one."""
@@ -74,7 +74,7 @@ def lstm_block(steps: Any, x: Any, cs_prev: Any, h_prev: Any, *weights: Any, **h
     return [ops.where(runs, one, 0) for one in results]
 
 
-@row(f"LSTMBlockCellGrad: {_CELL} i/T cs/T f/T o/T ci/T co/T g_cs/T g_h/T; use_peephole:peephole")
+@row(f"LSTMBlockCellGrad: {_CELL} i cs f o ci co g_cs g_h; use_peephole:peephole")
 def _(
     x: Any,
     cs_prev: Any,
@@ -102,7 +102,7 @@ def _(
     return through(states_of, [g_cs, g_h], cs_prev, added, wci, wcf, wco)
 
 
-_GRU = "x/T h/T w_ru/T w_c/T b_ru/T b_c/T"
+_GRU = "x h w_ru w_c b_ru b_c"
 
 
 @row(f"GRUBlockCell: {_GRU}")
@@ -118,7 +118,7 @@ def gru_cell(
     return [*cells.gru_cell(ops.split(sums, 2, -1), candidate, h)]
 
 
-@row(f"GRUBlockCellGrad: {_GRU} r/T u/T c/T g/T")
+@row(f"GRUBlockCellGrad: {_GRU} r u c g")
 def _(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, g: Any) -> list[Any]:
     added = ops.zeros_like(c), ops.zeros_like(ops.concatenate([r, u], -1))
     return through(lambda x, h, *added: gru_cell(x, h, w_ru, w_c, b_ru, b_c, *added)[3], g, x, h, *added)
@@ -128,13 +128,13 @@ def _(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, 
 
 Weights = tuple[Any, Any, Any, Any]  # of the inputs and the state, (inputs, gates · units), and their biases
 GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}
-_CUDNN = "rnn_mode:mode|lstm input_mode=linear_input direction|unidirectional dropout is_training:training"
+_CUDNN = "rnn_mode:mode input_mode=linear_input direction dropout is_training:training"
 
 
 @row(
-    f"CudnnRNN: x/T h/T c/T params/T; {_CUDNN} seed seed2 +outputs=4",
-    f"CudnnRNNV2: x/T h/T c/T params/T; {_CUDNN} seed seed2 +outputs=5",
-    f"CudnnRNNV3: x/T h/T c/T params/T lengths/-; {_CUDNN} seed seed2 time_major num_proj=0 +outputs=5",
+    f"CudnnRNN: x h c params; {_CUDNN} seed seed2 +outputs=4",
+    f"CudnnRNNV2: x h c params; {_CUDNN} seed seed2 +outputs=5",
+    f"CudnnRNNV3: x h c params lengths; {_CUDNN} seed seed2 time_major num_proj=0 +outputs=5",
 )
 def cudnn(
     x: Any,

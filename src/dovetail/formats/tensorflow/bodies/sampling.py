@@ -45,7 +45,7 @@ def sampled(x: Any, image: Any, y: Any, column: Any, fill: Any, bilinear: bool) 
     return rows[0] * (1 - down) + rows[1] * down
 
 
-@row("CropAndResize: x/T boxes/- numbers/- size!/-; method extrapolation_value:fill")
+@row("CropAndResize: x boxes numbers size!; method extrapolation_value:fill")
 def crop(x: Any, boxes: Any, numbers: Any, size: Any, method: str = "bilinear", fill: float = 0.0) -> Any:
     """The boxes of images, each in one size; places outside of an image have a value of their own."""
     x = ops.cast(x, "float32")
@@ -68,19 +68,19 @@ def crop(x: Any, boxes: Any, numbers: Any, size: Any, method: str = "bilinear", 
     return ops.where(ops.expand_dims(is_inside, -1), found, fill)
 
 
-@row("CropAndResizeGradImage: g/- boxes/- numbers/- shape?/-; method T>0")
+@row("CropAndResizeGradImage: g boxes numbers shape?; method T>0")
 def _(g: Any, boxes: Any, numbers: Any, shape: Any, method: str = "bilinear") -> Any:
     return through(lambda x: crop(x, boxes, numbers, dims_of(g)[1:3], method), g, blank(g, shape))
 
 
-@row("CropAndResizeGradBoxes: g/- x/T boxes/- numbers/-; method=bilinear")
+@row("CropAndResizeGradBoxes: g x boxes numbers; method=bilinear")
 def _(g: Any, x: Any, boxes: Any, numbers: Any) -> Any:
     return through(lambda boxes: crop(x, boxes, numbers, dims_of(g)[1:3]), g, boxes)
 
 
 @row(
-    "ImageProjectiveTransformV2: x/dtype transforms/- size?/-; interpolation fill_mode:mode",
-    "ImageProjectiveTransformV3: x/dtype transforms/- size?/- fill/-; interpolation fill_mode:mode",
+    "ImageProjectiveTransformV2: x transforms size?; interpolation fill_mode:mode",
+    "ImageProjectiveTransformV3: x transforms size? fill; interpolation fill_mode:mode",
 )
 def _(x: Any, transforms: Any, size: Any, interpolation: str, fill: Any = 0.0, mode: str = "CONSTANT") -> Any:
     batch, height, width, _ = dims_of(x)

@@ -15,7 +15,7 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}
-UNSORTED = "UnsortedSegment{0}: x/T numbers/Tindices count?/Tnumsegments; +reduction={0}"
+UNSORTED = "UnsortedSegment{0}: x numbers count?; +reduction={0}"
 
 
 @row(*map(UNSORTED.format, SCATTERS))
@@ -31,7 +31,7 @@ def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
     return OPS[f"TensorScatter{scatter}"](filled([scalar(count) + 1, *dims_of(x)[rank:]], start, dtype), rows, x)[1:]
 
 
-@row(*(f"Segment{reduction}: x/T numbers/Tindices; +reduction={reduction}" for reduction in SCATTERS))
+@row(*(f"Segment{reduction}: x numbers; +reduction={reduction}" for reduction in SCATTERS))
 def _(x: Any, numbers: Any, reduction: str) -> Any:
     count = _count(numbers)
     found = reduced(x, numbers, count, reduction)
@@ -40,12 +40,12 @@ def _(x: Any, numbers: Any, reduction: str) -> Any:
     return ops.where(like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
 
 
-@row("SegmentMean: x/T numbers/Tindices; T>0")
+@row("SegmentMean: x numbers; T>0")
 def _(x: Any, numbers: Any) -> Any:
     return _averaged(x, numbers, _count(numbers), "Mean")
 
 
-_SPARSE = "x/T places/Tidx numbers/Tsegmentids"
+_SPARSE = "x places numbers"
 
 
 @row(
@@ -54,7 +54,7 @@ _SPARSE = "x/T places/Tidx numbers/Tsegmentids"
         for kind in ("Sum", "Mean", "SqrtN")
         for text in (
             f"SparseSegment{kind}: {_SPARSE}; sparse_gradient +kind={kind}",
-            f"SparseSegment{kind}WithNumSegments: {_SPARSE} count?/Tnumsegments; sparse_gradient +kind={kind}",
+            f"SparseSegment{kind}WithNumSegments: {_SPARSE} count?; sparse_gradient +kind={kind}",
         )
     )
 )
@@ -63,12 +63,7 @@ def _(x: Any, places: Any, numbers: Any, kind: str, count: Any = None) -> Any:
     return _averaged(OPS["GatherV2"](x, places, 0), numbers, count, kind)
 
 
-@row(
-    *(
-        f"SparseSegment{kind}Grad: g/T places/Tidx numbers/Tsegmentids count?/-; +kind={kind}"
-        for kind in ("Sum", "Mean", "SqrtN")
-    )
-)
+@row(*(f"SparseSegment{kind}Grad: g places numbers count?; +kind={kind}" for kind in ("Sum", "Mean", "SqrtN")))
 def _(g: Any, places: Any, numbers: Any, count: Any, kind: str) -> Any:
     found = OPS["GatherV2"](g / like(divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
     return reduced(found, places, count, "Sum")
@@ -103,12 +98,12 @@ def like(x: Any, other: Any) -> Any:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-@row("DynamicPartition: x/T numbers/-; num_partitions:count")
+@row("DynamicPartition: x numbers; num_partitions:count")
 def _(x: Any, numbers: Any, count: int) -> Any:
     return [ops.boolean_mask(x, ops.equal(numbers, number)) for number in range(count)]
 
 
-@row("DynamicStitch ParallelDynamicStitch: places*/- xs*/T")
+@row("DynamicStitch ParallelDynamicStitch: places* xs*")
 def _(places: Sequence[Any], xs: Sequence[Any]) -> Any:
     known = [constant_of(one) for one in places]
     if all(one is not None for one in known):

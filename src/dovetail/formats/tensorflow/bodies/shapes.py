@@ -24,22 +24,22 @@ def scalar(value: Any) -> Any:
     return value[0] if isinstance(value, list) else value
 
 
-@row("Rank: x/T")
+@row("Rank: x")
 def _(x: Any) -> Any:
     return ops.shape(ops.shape(x))[0] if x.shape is None else ops.convert(np.array(len(x.shape), "int32"))
 
 
-@row("Size: x/T; out_type>0|int32")
+@row("Size: x; out_type>0")
 def _(x: Any) -> Any:
     return ops.prod(ops.shape(x))
 
 
-@row("ShapeN: xs*/T; out_type:dtype|int32")
+@row("ShapeN: xs*; out_type:dtype")
 def _(xs: Sequence[Any], dtype: Any) -> Any:
     return [ops.cast(ops.shape(x), dtype) for x in xs]
 
 
-@row("BroadcastArgs: a?/T b?/T; T:dtype|int32")
+@row("BroadcastArgs: a? b?; T:dtype")
 def _(a: Any, b: Any, dtype: Any) -> Any:
     """The shape of two shapes; an op that broadcasts to it refuses those that do not fit."""
     if isinstance(a, list) and isinstance(b, list):
@@ -53,7 +53,7 @@ def _(a: Any, b: Any, dtype: Any) -> Any:
     return ops.where(ops.equal(one, 1), other, one)
 
 
-@row("ConcatOffset: axis!/- shapes*/shape_type")
+@row("ConcatOffset: axis! shapes*")
 def _(axis: int, shapes: Sequence[Any]) -> Any:
     """Where each tensor of a concatenation begins."""
     rank = dims_of(shapes[0])[0]
@@ -64,7 +64,7 @@ def _(axis: int, shapes: Sequence[Any]) -> Any:
     return starts
 
 
-@row("Range: start/Tidx stop/Tidx step/Tidx; Tidx:dtype|int32")
+@row("Range: start stop step; Tidx:dtype")
 def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     bounds = start, stop, step
     in_session = type(stop) is GraphTensor and stop.op.graph.outermost.dialect.records_effects
@@ -80,10 +80,7 @@ def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     return ops.arange(start, stop, step, dtype=dtype)
 
 
-@row(
-    "StridedSlice: x/T begin?/Index end?/Index strides?/Index;"
-    " begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
-)
+@row("StridedSlice: x begin? end? strides?; begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask")
 def strided_slice(
     x: Any,
     begin: Any,
@@ -122,19 +119,19 @@ def element(numbers: Any, i: int) -> Any:
     return numbers[i] if known is None or known[i] is None else known[i]
 
 
-@row("Split: axis!/- x/T; num_split:count")
+@row("Split: axis! x; num_split:count")
 def _(axis: int, x: Any, count: int) -> Any:
     return ops.split(x, count, axis)
 
 
-@row("SplitV: x/T sizes?/Tlen axis!/-; num_split")
+@row("SplitV: x sizes? axis!; num_split")
 def _(x: Any, sizes: Any, axis: int) -> Any:
     if isinstance(sizes, list) and -1 in sizes:
         sizes[sizes.index(-1)] = dims_of(x)[axis] - (sum(sizes) + 1)
     return OPS["SplitV"](x, sizes, axis)
 
 
-@row("Slice: x/T start?/Index size?/Index")
+@row("Slice: x start? size?")
 def _(x: Any, start: Any, size: Any) -> Any:
     if isinstance(size, list) and -1 in size:
         dims = dims_of(x)
@@ -142,14 +139,14 @@ def _(x: Any, start: Any, size: Any) -> Any:
     return OPS["Slice"](x, start, size)
 
 
-@row("Pad: x/T paddings?/Tpaddings", "PadV2: x/T paddings?/Tpaddings value!/T")
+@row("Pad: x paddings?", "PadV2: x paddings? value!")
 def _(x: Any, paddings: Any, value: Any = 0) -> Any:
     if isinstance(paddings, list):
         return OPS["PadV2"](x, paddings[::2], paddings[1::2], value)
     return OPS["PadV2"](x, paddings[:, 0], paddings[:, 1], value)
 
 
-@row("ReverseSequence: x/T lengths/Tlen; seq_dim:axis batch_dim:batch|0")
+@row("ReverseSequence: x lengths; seq_dim:axis batch_dim:batch")
 def _(x: Any, lengths: Any, axis: int, batch: int) -> Any:
     rank, size = len(x.shape), dims_of(x)[axis]
     places = ops.arange(size)

@@ -14,7 +14,7 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("SparseToDense: indices/Tindices shape?/Tindices values/T default/T; validate_indices")
+@row("SparseToDense: indices shape? values default; validate_indices")
 def dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
     """The dense tensor of a sparse one."""
     indices = indices if len(indices.shape) == 2 else ops.reshape(indices, [-1, 1])
@@ -22,7 +22,7 @@ def dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
     return OPS["TensorScatterUpdate"](found, indices, ops.broadcast_to(values, dims_of(indices)[:1]))
 
 
-@row("SparseTensorDenseMatMul: indices/Tindices values/T shape?/- b/T; adjoint_a adjoint_b")
+@row("SparseTensorDenseMatMul: indices values shape? b; adjoint_a adjoint_b")
 def _(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
     row_, column = (1, 0) if adjoint_a else (0, 1)
     b, values = (
@@ -44,8 +44,8 @@ def _rank(shape: Any) -> int:
 
 
 @row(
-    "SparseReduceSum: indices/- values/T shape?/- axes!/-; keep_dims:keepdims +change=TensorScatterAdd",
-    "SparseReduceMax: indices/- values/T shape?/- axes!/-; keep_dims:keepdims +change=TensorScatterMax",
+    "SparseReduceSum: indices values shape? axes!; keep_dims:keepdims +change=TensorScatterAdd",
+    "SparseReduceMax: indices values shape? axes!; keep_dims:keepdims +change=TensorScatterMax",
 )
 def _(indices: Any, values: Any, shape: Any, axes: Any, change: str, keepdims: bool = False) -> Any:
     rank = _rank(shape)
@@ -62,7 +62,7 @@ def _(indices: Any, values: Any, shape: Any, axes: Any, change: str, keepdims: b
 
 @row(
     *(
-        f"SparseDenseCwise{name}: indices/- values/T shape?/- dense/T; +op={op}"
+        f"SparseDenseCwise{name}: indices values shape? dense; +op={op}"
         for name, op in (("Add", "AddV2"), ("Mul", "Mul"), ("Div", "RealDiv"))
     )
 )
@@ -81,13 +81,13 @@ def _number(indices: Any, shape: Any) -> Any:
     return found
 
 
-@row("SparseReorder: indices/- values/T shape?/-")
+@row("SparseReorder: indices values shape?")
 def _(indices: Any, values: Any, shape: Any) -> list[Any]:
     order = ops.argsort(_number(indices, shape))
     return [OPS["GatherV2"](indices, order, 0), OPS["GatherV2"](values, order, 0)]
 
 
-@row("SparseReshape: indices/- shape/- new/-")
+@row("SparseReshape: indices shape new")
 def _(indices: Any, shape: Any, new: Any) -> list[Any]:
     rest = OPS["FloorDiv"](ops.prod(shape), ops.maximum(ops.absolute(ops.prod(new)), 1))
     new = ops.where(new < 0, rest, new)
@@ -99,7 +99,7 @@ def _(indices: Any, shape: Any, new: Any) -> list[Any]:
     return [ops.stack(found, -1), new]
 
 
-@row("SparseFillEmptyRows: indices/- values/T shape/- default/T")
+@row("SparseFillEmptyRows: indices values shape default")
 def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
     """With an element in each row: the indices, the values, which rows were empty, and the new place of each value."""
     rows, count = indices[:, 0], dims_of(indices)[0]
@@ -118,7 +118,7 @@ def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
 # -- ragged tensors ---------------------------------------------------------------------------------------------------
 
 
-@row("RaggedRange: starts/T limits/T deltas/T; Tsplits>0|int64")
+@row("RaggedRange: starts limits deltas; Tsplits>0")
 def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
     """The ranges of rows one behind the other, and where each row begins."""
     counts = ops.ceil((ops.cast(limits, "float64") - ops.cast(starts, "float64")) / ops.cast(deltas, "float64"))
@@ -136,7 +136,7 @@ def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
 # -- labels -----------------------------------------------------------------------------------------------------------
 
 
-@row("CTCGreedyDecoder: x/T lengths/-; merge_repeated:merged blank_index:blank")
+@row("CTCGreedyDecoder: x lengths; merge_repeated:merged blank_index:blank")
 def _(x: Any, lengths: Any, merged: bool = False, blank: int = -1) -> list[Any]:
     """The labels of the best path as a sparse tensor, and minus the sum of its scores."""
     labels, scores = OPS["CTCGreedyDecoder"](ops.transpose(x, (1, 0, 2)), lengths, merged, blank)

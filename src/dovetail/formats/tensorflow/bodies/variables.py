@@ -13,27 +13,27 @@ from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("ReadVariableOp: x&/-")
+@row("ReadVariableOp: x&")
 def _(x: Any) -> Any:
     return ops.identity(x)
 
 
-@row("VarIsInitializedOp: x&/-", "IsVariableInitialized: x&/dtype")
+@row("VarIsInitializedOp: x&", "IsVariableInitialized: x&")
 def _(x: Any) -> Any:
     return ops.convert(True)
 
 
-@row("VariableShape: x&/-; out_type>0|int32")
+@row("VariableShape: x&; out_type>0")
 def _(x: Any) -> Any:
     return ops.shape(x)
 
 
-@row("DisableCopyOnRead: x&/-")
+@row("DisableCopyOnRead: x&")
 def _(x: Any) -> Any:
     return []
 
 
-@row("ResourceGatherNd: x&/- indices/Tindices")
+@row("ResourceGatherNd: x& indices")
 def _(x: Any, indices: Any) -> Any:
     return OPS["GatherNd"](x, indices)
 
@@ -46,19 +46,17 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "Sub": lambda x, value: x - value,
 }
 for _kind, _change in CHANGES.items():
-    row(
-        f"Assign{_kind}VariableOp: x^/- value/dtype; validate_shape",
-        f"Assign{_kind}: x^/T value/T; validate_shape use_locking",
-    )(_change)
+    _shape = "" if _kind else "validate_shape"  # the others have no such attribute
+    row(f"Assign{_kind}VariableOp: x^ value; {_shape}", f"Assign{_kind}: x^ value; {_shape} use_locking")(_change)
 
 _MASKS = "begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
-_SLICE = "begin?/Index end?/Index strides?/Index value/T"
+_SLICE = "begin? end? strides? value"
 
 
 @row(
-    f"ResourceStridedSliceAssign: x^/- {_SLICE}; {_MASKS}",
-    f"StridedSliceAssign: x^/T {_SLICE}; {_MASKS}",
-    f"TensorStridedSliceUpdate: x/T {_SLICE}; {_MASKS}",
+    f"ResourceStridedSliceAssign: x^ {_SLICE}; {_MASKS}",
+    f"StridedSliceAssign: x^ {_SLICE}; {_MASKS}",
+    f"TensorStridedSliceUpdate: x {_SLICE}; {_MASKS}",
 )
 def _(x: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> Any:
     numbers = ops.reshape(ops.arange(ops.size(x)), ops.shape(x))
@@ -77,27 +75,23 @@ def _scattered(x: Any, indices: Any, updates: Any, change: str) -> Any:
     return scattered(change, x, indices, updates)
 
 
-def _twins(name: str, kinds: str) -> list[str]:
-    return [
-        text
-        for kind in kinds.split()
-        for text in (
-            f"Resource{name}{kind}: x^/- indices/Tindices updates/{{0}}; {{1}} +change={kind}",
-            f"{name}{kind}: x^/T indices/Tindices updates/T; use_locking {{1}} +change={kind}",
-        )
-    ]
+def _changes(types: str, kinds: str, attributes: str = "") -> list[str]:
+    return [f"{types.format(kind)}: x^ indices updates; {attributes} +change={kind}" for kind in kinds.split()]
 
 
 @row(
-    *(text.format("T", "bad_indices_policy= use_locking") for text in _twins("ScatterNd", "Update Add Sub Max Min")),
-    "ScatterNdNonAliasingAdd: x/T indices/Tindices updates/T; bad_indices_policy= +change=Add",
-    "TensorScatterSub: x/T indices/Tindices updates/T; bad_indices_policy= +change=Sub",
+    *_changes("ResourceScatterNd{0} ScatterNd{0}", "Update Add Sub Max Min", "bad_indices_policy= use_locking"),
+    "ScatterNdNonAliasingAdd: x indices updates; bad_indices_policy= +change=Add",
+    "TensorScatterSub: x indices updates; bad_indices_policy= +change=Sub",
 )
 def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
     return _scattered(x, indices, updates, change)
 
 
-@row(*(text.format("dtype", "") for text in _twins("Scatter", "Update Add Sub Mul Div Max Min")))
+@row(
+    *_changes("ResourceScatter{0}", "Update Add Sub Mul Div Max Min"),
+    *_changes("Scatter{0}", "Update Add Sub Mul Div Max Min", "use_locking"),
+)
 def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
     updates = ops.broadcast_to(updates, [*dims_of(indices), *dims_of(x)[1:]])
     return _scattered(x, ops.expand_dims(indices, -1), updates, change)

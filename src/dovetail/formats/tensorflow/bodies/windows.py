@@ -14,8 +14,8 @@ from dovetail.ops.shapes.shape import dims_of
 
 
 @row(
-    "ExtractImagePatches: x/T; ksizes:size@spatial strides@spatial rates:dilations@spatial padding@padding",
-    "ExtractVolumePatches: x/T; ksizes:size@spatial strides@spatial padding@padding",
+    "ExtractImagePatches: x; ksizes:size@spatial strides@spatial rates:dilations@spatial padding@padding",
+    "ExtractVolumePatches: x; ksizes:size@spatial strides@spatial padding@padding",
 )
 def _(x: Any, size: Any, strides: Any, padding: Any, dilations: Any = None) -> Any:
     found = OPS["SlidingWindows"](x, size, strides, dilations or (1,) * len(size), padding)
@@ -26,19 +26,19 @@ def _(x: Any, size: Any, strides: Any, padding: Any, dilations: Any = None) -> A
 _DILATION = "strides@spatial rates:dilations@spatial padding@padding"
 
 
-@row(f"Dilation2D: x/T kernel/T; {_DILATION}")
+@row(f"Dilation2D: x kernel; {_DILATION}")
 def dilated(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any) -> Any:
     """The largest sums of windows and a kernel."""
     found = OPS["SlidingWindows"](x, tuple(dims_of(kernel)[:2]), strides, dilations, padding, -np.inf)
     return ops.max(found + kernel, (3, 4))
 
 
-@row(f"Dilation2DBackpropInput: x/T kernel/T g/T; {_DILATION}")
+@row(f"Dilation2DBackpropInput: x kernel g; {_DILATION}")
 def _(x: Any, kernel: Any, g: Any, **window: Any) -> Any:
     return through(lambda x: dilated(x, kernel, **window), g, x)
 
 
-@row(f"Dilation2DBackpropFilter: x/T kernel/T g/T; {_DILATION}")
+@row(f"Dilation2DBackpropFilter: x kernel g; {_DILATION}")
 def _(x: Any, kernel: Any, g: Any, **window: Any) -> Any:
     return through(lambda kernel: dilated(x, kernel, **window), g, kernel)
 
@@ -46,13 +46,13 @@ def _(x: Any, kernel: Any, g: Any, **window: Any) -> Any:
 # -- the order of axes ------------------------------------------------------------------------------------------------
 
 
-@row("DataFormatDimMap: x/T; src_format:source|NHWC dst_format:target|NCHW")
+@row("DataFormatDimMap: x; src_format:source dst_format:target")
 def _(x: Any, source: str, target: str) -> Any:
     places = ops.convert(np.array([target.index(letter) for letter in source]), x.dtype)
     return OPS["GatherV2"](places, ops.where(x < 0, x + len(source), x), 0)
 
 
-@row("DataFormatVecPermute: x/T; src_format:source|NHWC dst_format:target|NCHW")
+@row("DataFormatVecPermute: x; src_format:source dst_format:target")
 def _(x: Any, source: str, target: str) -> Any:
     if x.shape[0] == len(source) - 2:
         source, target = (text.replace("N", "").replace("C", "") for text in (source, target))

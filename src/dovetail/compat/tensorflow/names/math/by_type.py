@@ -100,7 +100,9 @@ def of_type(type: str) -> Callable[..., Any]:
     body = found.body or OPS[found.ours]
     fixed = {one.ours: one.only for one in found.attributes if one.ours and not one.theirs}
     given_ours = {one.ours: one.theirs for one in found.attributes if one.ours and one.theirs}
-    typed = {ours: x.param for ours, theirs in given_ours.items() for x in found.inputs if x.dtype == theirs}
+    known: Any = definition(type)
+    pairs = list(zip(known.inputs, found.inputs, strict=True))
+    typed = {ours: x.param for ours, theirs in given_ours.items() for arg, x in pairs if arg.attribute == theirs}
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = arguments_of(signature, args, kwargs, defaults=False)
