@@ -163,6 +163,10 @@ def test_variables_are_read_and_assigned(engine: str):
         session.run(v1.global_variables_initializer())
         session.run(step)
         assert session.run(v).tolist() == [0.5, 1.0]
+        check = tf.raw_ops.Assert(condition=v1.placeholder(tf.bool, [], name="good"), data=[v])
+        session.run(check, {"good:0": True})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
+            session.run(check, {"good:0": False})
 
 
 def test_tables_and_lists():

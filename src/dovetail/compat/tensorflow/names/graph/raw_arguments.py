@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.strings.tensors import joined
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import describe
@@ -80,7 +81,7 @@ def _attribute(one: Attr, given: Any) -> Any:
     try:
         if is_list and isinstance(given, (str, bytes)):
             raise TypeError
-        found = [convert(item) for item in given] if is_list else convert(given)
+        found: Any = [convert(item) for item in given] if is_list else convert(given)
     except (TypeError, ValueError):
         needed = f"a list, each {what}" if is_list else what
         raise TypeError(f"{one.word} is {describe(given)}; it must be {needed}.") from None
@@ -171,7 +172,7 @@ def _converted(arg: Arg, value: Any, dtype: Any) -> tuple[Any, Any]:
     if isinstance(value, Variable) and not arg.is_ref:
         value = value.read()
     if is_text(value) or (isinstance(value, np.ndarray) and value.dtype.hasobject):
-        return text(value), None
+        return text(joined(value)), None
     if not is_tensor(value) and not isinstance(value, Variable):
         array = None if any(map(is_tensor, _flat(value))) else np.asarray(value)
         if array is not None and dtype is not None and _holds(dtype, array):

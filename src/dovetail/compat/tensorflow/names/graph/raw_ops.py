@@ -25,8 +25,7 @@ from dovetail.compat.tensorflow.names.graph.raw_arguments import attributes_of, 
 from dovetail.compat.tensorflow.names.strings.tensors import computed
 from dovetail.compat.tensorflow.names.strings.text import STRING, Text, is_text, text
 from dovetail.compat.tensorflow.nearest import close_op
-from dovetail.compat.tensorflow.table import told
-from dovetail.core.op import Op
+from dovetail.compat.tensorflow.table import arguments_of, told
 from dovetail.core.places import engine
 from dovetail.core.table import OPS
 from dovetail.formats.opaque import Unreadable
@@ -84,17 +83,18 @@ class Call(Node):
         """Its message; its inputs are TensorFlow's words for them."""
         made = TENSORFLOW.NodeDef(name=self.name, op=self.type, input=[one.word for one in self.known.inputs])
         for name, one in self.values.items():
-            kind, items = self.known.attrs[name].kind, one if isinstance(one, list) else [one]
-            if kind in ("type", "list(type)"):
-                field = made.attr[name].list.type if kind == "list(type)" else None
-                numbers = [STRINGS if item is None else number_of(item) for item in items]
-                if field is None:
-                    made.attr[name].type = numbers[0]
-                else:
-                    field.extend(numbers)
-            elif kind not in ("shape", "list(shape)"):
+            kind = self.known.attrs[name].kind
+            if kind == "type":
+                made.attr[name].type = _number(one)
+            elif kind == "list(type)":
+                made.attr[name].list.type.extend(map(_number, one))
+            elif "shape" not in kind:  # the host asks for none
                 set_attribute(made.attr[name], one)
         return made
+
+
+def _number(dtype: Any) -> int:
+    return STRINGS if dtype is None else number_of(dtype)
 
 
 class Calls(Evaluator):
@@ -104,10 +104,16 @@ class Calls(Evaluator):
         super().__init__("a program", {}, TABLES)
         self.is_session = graph_mode.graph() is not None
         self.assigned: list[Any] = []
+        self._first = len(self.graph) if self.is_session else 0
 
     @property
     def graph(self) -> Any:
         return current_graph() or graph_mode.graph() or self.now
+
+    @property
+    def effects_recorded(self) -> list[Any]:
+        """The operations of the call that runs must run."""
+        return [op for op in self.graph.operations[self._first :] if op.is_kept]
 
     def current(self, variable: Any) -> Any:
         return variable.read()
@@ -140,13 +146,14 @@ TABLES = _Tables()
 
 
 @functools.cache
-def raw(type: str) -> Callable[..., Any] | None:
+def raw(type: str) -> Any:
     """The function of a type, with the parameters that TensorFlow's has; None if only files have such nodes."""
     known = definition(type)
     if known is None or type in BOUND or type not in {*READ, *SPECIAL, *HOST}:
         return None
 
-    def call(*, name: str | None = None, **given: Any) -> Any:
+    def call(*args: Any, name: str | None = None, **given: Any) -> Any:
+        given = arguments_of(signature, args, given, defaults=False) if args else given
         _check_words(signature, given)
         attrs = attributes_of(known, given)
         node = Call(Calls(), known, inputs_of(known, given, attrs), attrs)
@@ -161,7 +168,7 @@ def raw(type: str) -> Callable[..., Any] | None:
 
 
 def _parameters(known: OpDef) -> Iterator[inspect.Parameter]:
-    empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
     for word in (one.word for one in known.inputs):
         yield inspect.Parameter(word, kind)
     for one in known.free:
@@ -203,15 +210,15 @@ def _grouped(node: Call, results: list[Any]) -> Any:
 
     A type without results gives an operation in a graph of TensorFlow 1, and else None.
     """
-    assigned = node.reader.assigned  # type: ignore[attr-defined]
-    results = [assigned[0] if isinstance(one, Handle) else one for one in results]
+    reader: Any = node.reader
+    results = [reader.assigned[0] if isinstance(one, Handle) else one for one in results]
     found = []
     for one in node.known.results:
         count = one.count(node.attrs)
         found.append(results[:count] if one.is_many else results[0])
         results = results[count:]
     if not found:
-        return group(*assigned) if node.reader.is_session else None
+        return group(*reader.effects_recorded) if reader.is_session else None
     return found[0] if len(found) == 1 else namedtuple(node.type, [one.name for one in node.known.results])(*found)
 
 
@@ -238,7 +245,7 @@ class RawOps(ModuleType):
 
 def _own(name: str) -> Callable[..., Any] | None:
     """The function of an op of Dovetail or of the program, with its own parameters; None if there is none."""
-    op: Op[..., Any] | None = OPS.get(name)
+    op: Any = OPS.get(name)
 
     def call(*, name: str | None = None, **given: Any) -> Any:
         if unknown := given.keys() - op.positions.keys():
