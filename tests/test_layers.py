@@ -61,7 +61,7 @@ CORE = {
         routines rules
     """,
     "values": """
-        accounting arguments creations host infer places recording signature spec state structure tensor
+        accounting arguments creations host infer places recording shapes signature spec state structure tensor
         value_kinds variable
     """,
     "calls": """

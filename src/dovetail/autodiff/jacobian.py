@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.reverse import backward, or_zeros
 from dovetail.core.errors import describe, op_error
-from dovetail.core.infer import size_of
+from dovetail.core.shapes import size_of
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import followed, is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of

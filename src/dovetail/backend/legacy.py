@@ -11,8 +11,8 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail.core.hooks import hooks
-from dovetail.core.infer import normalize_axis as normalized
 from dovetail.core.kinds import TensorLike
+from dovetail.core.shapes import normalize_axis as normalized
 
 __all__ = [
     "asymmetric_spatial_2d_padding",

@@ -10,8 +10,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import TensorLike
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.static_types import with_ints
 from dovetail.ops.shapes.shape import dims_of, reorder, shaped
 

@@ -23,8 +23,8 @@ from dovetail.backend.symbolic import (
 from dovetail.backend.table import named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
-from dovetail.core.infer import fits
 from dovetail.core.scopes import DEFAULT_GRAPH, not_building
+from dovetail.core.shapes import fits
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of

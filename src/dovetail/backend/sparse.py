@@ -11,8 +11,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.values import known_value, own
 from dovetail.core.errors import describe, op_error
-from dovetail.core.infer import fits, normalize_axes, normalize_axis
 from dovetail.core.op import Op
+from dovetail.core.shapes import fits, normalize_axes, normalize_axis
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape, shape_of

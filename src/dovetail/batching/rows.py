@@ -27,8 +27,8 @@ from dovetail.batching.table import (
     need,
     rank_of,
 )
-from dovetail.core.infer import normalize_axis
 from dovetail.core.op import Op
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.windows import CONVOLUTIONS
 
 rule = partial(declare, "rows")

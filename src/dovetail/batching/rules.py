@@ -26,8 +26,8 @@ from dovetail.batching.table import (
     need,
     rank_of,
 )
-from dovetail.core.infer import normalize_axis
 from dovetail.core.op import Op
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.ops.shapes.index import coordinates, gather
 

@@ -23,7 +23,7 @@ from dovetail.choose.jobs import Preparing, job, nobody
 from dovetail.choose.ledger import Ledger
 from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.choose.report import Report, rows
-from dovetail.core.infer import size_of
+from dovetail.core.shapes import size_of
 from dovetail.core.state import held_by
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable

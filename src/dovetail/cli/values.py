@@ -14,7 +14,7 @@ from dovetail.cli.inputs import SPEC, spec_of
 from dovetail.cli.npz import read_npz, write_npz
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import did_you_mean
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.texts import printable, table
 
 SHOWN = 4  # values of a result in the table

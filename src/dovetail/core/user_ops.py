@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from dovetail.core import engine_registry
 from dovetail.core.engine import Engine
 from dovetail.core.errors import describe, op_error
-from dovetail.core.infer import fits
 from dovetail.core.op import Op, add_op
+from dovetail.core.shapes import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 

@@ -22,9 +22,9 @@ from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.errors import CONVENTIONAL, StaleValueError, annotate, describe, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.host import is_foreign
-from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
 from dovetail.core.scopes import DEFAULT_GRAPH, not_building, scopes
+from dovetail.core.shapes import fits
 from dovetail.core.state import Buffer, held_alone, put
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Operators, Tensor

@@ -11,7 +11,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.infer import CARRIES_NAN
+from dovetail.core.shapes import size_of
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.edit.transplant import copy_graph

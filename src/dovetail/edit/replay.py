@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.table import OPS
 from dovetail.edit.inference import infer_from
 from dovetail.edit.transplant import Variables, check_count, transplant

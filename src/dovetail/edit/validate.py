@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.signature import static_key
 from dovetail.edit.inference import infer_again
 from dovetail.graph.operation import SINGLE, Operation

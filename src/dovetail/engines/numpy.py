@@ -16,10 +16,10 @@ from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, len
 from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engine import Engine, Segment
-from dovetail.core.infer import shape_of_nothing
 from dovetail.core.op import BinaryOp, UnaryOp
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
+from dovetail.core.shapes import shape_of_nothing
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add

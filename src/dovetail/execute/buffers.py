@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.core.allocation import SMALLEST, Arena
 from dovetail.core.engine import Engine
 from dovetail.core.engine_memory import allocates, fills
-from dovetail.core.infer import size_of
+from dovetail.core.shapes import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.execute.aliases import Aliases

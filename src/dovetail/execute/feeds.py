@@ -1,11 +1,14 @@
-"""Feeds: nested structures of fed tensors, flattened to single tensors."""
+"""Feeds: the values that a run gets for tensors of its graph; nested ones, and those that do not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dovetail.core.shapes import fits
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.value_kinds import static_shape
+from dovetail.edit.graph import GraphTensor
 
 
 def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (TensorShape,)) -> dict[Any, Any]:
@@ -50,3 +53,18 @@ def _leaves(value: Any, leaves: tuple[type, ...]) -> Iterator[Any]:
         return
     for part in (value[key] for key in sorted(value)) if isinstance(value, dict) else value:
         yield from _leaves(part, leaves)
+
+
+def check_feed(tensor: GraphTensor, value: Any) -> None:
+    """Refuse a value that a tensor cannot have.
+
+    Raises:
+        TypeError: it is no number and no array.
+        ValueError: its shape does not fit.
+    """
+    name = tensor.op.name
+    if value is None or type(value) is GraphTensor:
+        raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
+    shape = static_shape(value)
+    if not fits(tuple(shape), tensor.shape):
+        raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")

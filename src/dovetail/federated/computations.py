@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dovetail.core.errors import FormatError, describe, op_error
-from dovetail.core.infer import fits
 from dovetail.core.places import engine as engine_scope
+from dovetail.core.shapes import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.edit.graph import Graph

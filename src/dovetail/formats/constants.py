@@ -9,9 +9,9 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.infer import size_of
 from dovetail.core.read_limits import fold, kept, need_bytes
 from dovetail.core.scopes import scopes
+from dovetail.core.shapes import size_of
 from dovetail.core.tensor import Tensor
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor

@@ -29,9 +29,9 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error, repeats
 from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.scopes import record_on, scopes, within
+from dovetail.core.shapes import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor

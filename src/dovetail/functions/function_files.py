@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import describe, op_error
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten

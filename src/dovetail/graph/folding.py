@@ -8,8 +8,8 @@ import numpy as np
 
 from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.infer import size_of
 from dovetail.core.scopes import unseen
+from dovetail.core.shapes import size_of
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL

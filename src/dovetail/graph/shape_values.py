@@ -13,9 +13,10 @@ import numpy as np
 
 from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.infer import CARRIES_NAN
 from dovetail.core.read_limits import budget, kept
 from dovetail.core.scopes import unseen
+from dovetail.core.shapes import size_of
 from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import op_error, warn
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable

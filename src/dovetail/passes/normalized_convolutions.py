@@ -9,7 +9,7 @@ normalization along with the convolution, and is slower with the kernel's produc
 from __future__ import annotations
 
 from dovetail import ops
-from dovetail.core.infer import normalize_axis, size_of
+from dovetail.core.shapes import normalize_axis, size_of
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.pass_edits import rewire

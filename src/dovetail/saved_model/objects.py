@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.errors import op_error
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable

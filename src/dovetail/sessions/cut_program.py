@@ -14,12 +14,11 @@ from dovetail.core import arguments
 from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
-from dovetail.core.infer import fits
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.execute.feeds import check_feed
 from dovetail.execute.placement import has_pinned_devices, placed
 from dovetail.functions.concrete import Concrete
 from dovetail.sessions.cut import Value, cut
@@ -103,17 +102,8 @@ class CutProgram:
         self._first_values = [require for require in self._first_values if require()]
         given = []
         for tensor, value in zip(self.inputs, values, strict=True):
-            _check_value(tensor, value)
+            check_feed(tensor, value)
             given.append(arguments.as_tensor(value, tensor.dtype, engine.holder)._value)
         with self._placement():
             results = self._concrete(chooses).run(given, engine)[: self._result_count]
         return [np.array(engine.holder.to_numpy(result))[()] for result in results]
-
-
-def _check_value(tensor: GraphTensor, value: Any) -> None:
-    name = tensor.op.name
-    if value is None or type(value) is GraphTensor:
-        raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
-    shape = static_shape(value)
-    if not fits(tuple(shape), tensor.shape):
-        raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")

@@ -12,8 +12,8 @@ from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.choose.measurer import Measurer
 from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine, compiling_engine
-from dovetail.core.infer import size_of
 from dovetail.core.scopes import scopes
+from dovetail.core.shapes import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.execute.runnable import Runnable
 from dovetail.functions.function import Function, Options

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from dovetail.core.dtypes import DType, native_to_dtype
-from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import NATIVE, Rule
+from dovetail.core.shapes import normalize_axes
 from dovetail.engines import slices
 from dovetail.engines.numpy_like import infinite_bounds
 from dovetail.engines.tensorflow.sums import total

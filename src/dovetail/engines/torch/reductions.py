@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType, native_to_dtype
-from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import Rule
+from dovetail.core.shapes import normalize_axes
 from dovetail.engines.numpy_like import infinite_bounds, running
 from dovetail.engines.torch.tables import of_floats, or_numpy, rules
 

@@ -17,8 +17,8 @@ import numpy as np
 from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
-from dovetail.core.infer import fits
 from dovetail.core.read_limits import fold, reading
+from dovetail.core.shapes import fits
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import PYTHON_NUMBER
 from dovetail.formats.expansion import TRACE, Expansion, Part

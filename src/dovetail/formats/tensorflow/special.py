@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.infer import broadcast
 from dovetail.core.read_limits import fold
+from dovetail.core.shapes import broadcast
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.tensorflow.bodies.gradients import broadcast_axes

@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
-from dovetail.core.infer import normalize_axis
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.ops.control.flow import check_functions, scan, while_loop

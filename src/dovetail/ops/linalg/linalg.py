@@ -7,9 +7,9 @@ from typing import Any
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
-from dovetail.core.infer import normalize_axis, reduced_shape
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axis, reduced_shape
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor

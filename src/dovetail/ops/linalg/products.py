@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import infer, shapes
 from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Number, Numbers
 from dovetail.core.op import primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import Sizes
 from dovetail.core.tensor import Tensor
@@ -128,7 +128,7 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
             if dim is not None and sizes.setdefault(letter, dim) != dim:
                 raise ValueError(f"the axes named {letter!r} must be equally long, not {sizes[letter]} and {dim}.")
     front, dots, back = result.partition("...")
-    common = infer.broadcast(*batches) if dots else ()  # axes that are not in the result are summed over
+    common = shapes.broadcast(*batches) if dots else ()  # axes that are not in the result are summed over
     shape = None if common is None else (*map(sizes.get, front), *common, *map(sizes.get, back))
     return TensorSpec(shape, inputs[0].dtype)
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType
-from dovetail.core.infer import Dims, broadcast
+from dovetail.core.infer import Dims
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import broadcast
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape

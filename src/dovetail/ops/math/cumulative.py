@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.domains import Count
-from dovetail.core.infer import elementwise, normalize_axis
+from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import while_loop

@@ -12,9 +12,9 @@ from typing import Any
 from dovetail.core import infer
 from dovetail.core.domains import NotNegative
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import normalize_axes, normalize_axis, reduced_shape, size_of
 from dovetail.core.kinds import Anything, Bool, Float, Inexact, Number, Real
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axes, normalize_axis, reduced_shape, size_of
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from dovetail.core import infer
 from dovetail.core.domains import within
-from dovetail.core.infer import normalize_axes, reduced_shape
 from dovetail.core.kinds import Float, Inexact, MaybeFloat
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axes, reduced_shape
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor

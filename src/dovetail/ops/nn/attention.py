@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import infer, shapes
 from dovetail.core.kinds import Float, MaybeReal
 from dovetail.core.op import composite
 from dovetail.core.spec import RankedSpec, TensorSpec
@@ -25,7 +25,7 @@ def _attention_spec(
 ) -> TensorSpec:
     scores = infer.matmul(query, key, False, True)
     if mask is not None:
-        infer.require_shape(scores, infer.broadcast(scores.shape, mask.shape))
+        infer.require_shape(scores, shapes.broadcast(scores.shape, mask.shape))
     return infer.matmul(scores, value)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from dovetail.core import infer
+from dovetail.core import infer, shapes
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
@@ -26,7 +26,7 @@ from dovetail.ops.shapes.shape import reshape
 
 def _matmul_add_spec(bias: RankedSpec, x: RankedSpec, y: RankedSpec, *transposed: bool) -> TensorSpec:
     product = infer.matmul(x, y, *transposed)
-    return TensorSpec(infer.broadcast(bias.shape, product.shape), product.dtype)
+    return TensorSpec(shapes.broadcast(bias.shape, product.shape), product.dtype)
 
 
 @composite(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import shapes
 from dovetail.core.check_arguments import checked
 from dovetail.core.kinds import Number
 from dovetail.core.op import composite
@@ -40,7 +40,7 @@ def _local_spec(
         )
     features = None if channels is None else channels * math.prod(size)
     wanted = (math.prod(counts), features)
-    if len(kernel.shape) != 3 or not infer.fits(kernel.shape[:2], wanted):
+    if len(kernel.shape) != 3 or not shapes.fits(kernel.shape[:2], wanted):
         raise ValueError(f"the kernel must have the shape ({wanted[0]}, {wanted[1]}, filters), not {kernel.shape}.")
     return TensorSpec(join_shape(batch, counts, kernel.shape[2], data_format), x.dtype)
 

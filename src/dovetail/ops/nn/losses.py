@@ -14,9 +14,10 @@ from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.gradients import RegisterGradient
-from dovetail.core.infer import elementwise, normalize_axis, require_shape
+from dovetail.core.infer import elementwise, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape

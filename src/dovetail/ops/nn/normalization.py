@@ -7,9 +7,10 @@ from typing import Any
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
-from dovetail.core.infer import elementwise, normalize_axes, normalize_axis, reduced_shape, require_shape
+from dovetail.core.infer import elementwise, require_shape
 from dovetail.core.kinds import Float, MaybeFloat, Number
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axes, normalize_axis, reduced_shape
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor

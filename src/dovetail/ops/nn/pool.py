@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import infer, shapes
 from dovetail.core.check_arguments import checked
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import Float, Inexact, Ints, Number
@@ -168,7 +168,7 @@ def _patches(x: Any, size: Any, strides: Any, padding: PoolPadding, fill: float 
     """The windows of `x`: (batch, windows..., elements of the window, channels)."""
     patches = sliding_windows(x, size, strides, (1,) * len(size), padding, fill)
     dims = dims_of(patches)
-    return reshape(patches, (*dims[: len(size) + 1], infer.size_of(size), dims[-1]))
+    return reshape(patches, (*dims[: len(size) + 1], shapes.size_of(size), dims[-1]))
 
 
 def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
@@ -182,7 +182,7 @@ def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: PoolPa
 def _first_maximum(x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
     """Whether each element of each window is its first maximum, laid out as `_patches`."""
     patches = _patches(x, size, strides, padding, -float("inf"))
-    numbers = expand_dims(arange(infer.size_of(size)), -1)
+    numbers = expand_dims(arange(shapes.size_of(size)), -1)
     return equal(numbers, expand_dims(argmax(patches, -2), -2))
 
 
@@ -229,7 +229,7 @@ def _average_pool_grad(
     x, g = _last(x, data_format), _last(g, data_format)
     *dims, channels = dims_of(g)
     share = expand_dims(g / _counts(x, size, strides, padding), -2)
-    patches = broadcast_to(share, (*dims, infer.size_of(tuple(size)), channels))
+    patches = broadcast_to(share, (*dims, shapes.size_of(tuple(size)), channels))
     return _restored(_from_patches(patches, x, size, strides, padding), data_format)
 
 

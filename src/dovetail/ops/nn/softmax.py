@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import elementwise, normalize_axes
+from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor

@@ -11,7 +11,7 @@ from dovetail.core import host
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Domain, at_least, within
 from dovetail.core.dtypes import ALL, as_dtype
-from dovetail.core.infer import normalize_axis
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import divide, mod
 from dovetail.ops.math.bitwise import bitwise_and, bitwise_xor

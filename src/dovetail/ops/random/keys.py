@@ -10,9 +10,9 @@ import numpy as np
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import fits, size_of
 from dovetail.core.kinds import Integer, Ints, MaybeEach
 from dovetail.core.op import primitive
+from dovetail.core.shapes import fits, size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape

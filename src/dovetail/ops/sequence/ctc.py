@@ -10,9 +10,10 @@ import math
 from typing import Any
 
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import fits, require_shape
+from dovetail.core.infer import require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
+from dovetail.core.shapes import fits
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import scan

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.errors import describe, op_error
-from dovetail.core.infer import fits
+from dovetail.core.shapes import fits
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.control.flow import check_functions, scan

@@ -10,9 +10,9 @@ from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import as_dtype, promote
 from dovetail.core.errors import op_error
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Each, Inexact, Ints
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor

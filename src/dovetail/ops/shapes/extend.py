@@ -12,9 +12,9 @@ from dovetail.core.check_arguments import checked
 from dovetail.core.domains import at_least
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Scalar, Sizes
 from dovetail.core.tensor import Tensor

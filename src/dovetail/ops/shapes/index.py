@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import infer, shapes
 from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
@@ -180,7 +180,7 @@ def _along_axis_spec(x: RankedSpec, indices: RankedSpec, axis: int) -> TensorSpe
             f"the tensor and the indices must have the same rank, not {len(x.shape)} and {len(indices.shape)}."
         )
     axis = normalize_axis(axis, len(x.shape))
-    shape = list(infer.broadcast(_one_at(x.shape, axis), _one_at(indices.shape, axis)))  # type: ignore[arg-type]
+    shape = list(shapes.broadcast(_one_at(x.shape, axis), _one_at(indices.shape, axis)))  # type: ignore[arg-type]
     shape[axis] = indices.shape[axis]
     return TensorSpec(tuple(shape), x.dtype)
 

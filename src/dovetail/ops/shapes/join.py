@@ -8,9 +8,9 @@ from typing import Any
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Anythings, Ints
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import RankedSpec, Shape, TensorSpec
 from dovetail.core.static_types import SizeList, Sizes
 from dovetail.core.tensor import Tensor

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.check_arguments import checked
-from dovetail.core.infer import normalize_axes, normalize_axis
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
+from dovetail.core.shapes import normalize_axes, normalize_axis
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes, Sizes
 from dovetail.core.tensor import Tensor

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count, at_least
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Each, Integer, Ints, Real
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor

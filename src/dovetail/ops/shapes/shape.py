@@ -10,9 +10,9 @@ from dovetail.core.accumulation import HALVES
 from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axes
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes, DTypeLike
 from dovetail.core.table import OPS

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Integer, Real
 from dovetail.core.op import composite, primitive
+from dovetail.core.shapes import normalize_axis
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math import compare, reduce
