@@ -48,6 +48,17 @@ def counted(tf: Any, fed: Any) -> Any:
         return [tf.constant(x) for x in session.run([v, step])]
 
 
+def never_seen(tf: Any, fed: Any) -> Any:
+    """Rows without a gradient, for which Ftrl would divide by the root of an accumulator that is still 0."""
+    v = tf.get_variable("v", initializer=array(2, 3))
+    train = tf.train.FtrlOptimizer(0.1, initial_accumulator_value=0.0).minimize(tf.reduce_sum(v[0] * v[0]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        return tf.constant(session.run(v))
+
+
 def around(inner: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """An optimizer of a program's own, which hands halved gradients on to another one."""
 
@@ -94,6 +105,7 @@ CASES = {
     "dual_averaging": steps(lambda tf, step: tf.train.AdagradDAOptimizer(0.1, step, 0.2, **L1_L2)),
     "decays": decays,
     "counted": counted,
+    "never_seen": never_seen,
     "around_descent": around(lambda tf: tf.train.GradientDescentOptimizer(0.1)),
     "around_momentum": around(lambda tf: tf.train.MomentumOptimizer(0.1, 0.9)),
     "around_adam": around(lambda tf: tf.train.AdamOptimizer(0.1)),
