@@ -85,7 +85,8 @@ _LATER = {
     "sessions.session_graph": "SessionGraph",
 }
 _OWNERS = {
-    "autodiff": "gradients gradients_through",
+    "autodiff": "gradients",
+    "autodiff.through": "gradients_through",
     "batching": "batched",
     "compat.tf_graph": "new_tensorflow_graph old_shape shape_proto variable_made",
     "edit": "add_output body_of change check_held_outputs new_graph order_before own_subgraph",

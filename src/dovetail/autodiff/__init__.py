@@ -2,7 +2,6 @@
 
 from dovetail.autodiff import control_gradients as control_gradients  # for the gradients of If, While and Scan
 from dovetail.autodiff.graph_gradients import gradients
-from dovetail.autodiff.through import gradients_through
 from dovetail.core.hooks import hooks
 
-hooks.gradients, hooks.gradients_through = gradients, gradients_through
+hooks.gradients = gradients

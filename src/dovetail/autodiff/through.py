@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.autodiff.tape import GradientTape
+from dovetail.core.hooks import hooks
 from dovetail.graph.operation import GraphTensor
 
 
@@ -29,3 +30,6 @@ def gradients_through(function: Callable[..., Any], xs: Sequence[Any], grad_ys: 
         tape.watch(list(xs))
         ys = function(*xs)
     return tape.gradient(ys, list(xs), grad_ys)
+
+
+hooks.gradients_through = gradients_through

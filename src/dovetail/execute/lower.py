@@ -24,7 +24,6 @@ from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.execute.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.execute.events import Subject, subject_of
 from dovetail.execute.placement import Place
-from dovetail.execute.profiler_traces import scope_of
 
 PROGRAMS = 500  # programs whose code is kept
 LARGEST = 1 << 14  # characters: the code of a longer text is not kept
@@ -303,3 +302,8 @@ class _Writer:
         for tensor, op in last.items():
             dying.setdefault(op, []).append(self.names[tensor])
         return dying
+
+
+def scope_of(number: int, operation: Operation) -> str:
+    """The name of an operation's scope in a compiled program."""
+    return f"dt{number}.{operation.type}"

@@ -13,7 +13,6 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.segment import Segment
-from dovetail.execute.show import plan_picture
 
 if TYPE_CHECKING:
     from dovetail.execute.plan import Plan
@@ -83,12 +82,14 @@ class Runnable(ABC):
             ...     pathlib.Path(f"{folder}/plan.dot").read_text().count("numpy → torch")
             1
         """
-        from dovetail.formats.pictures import show  # not needed to run programs
+        from dovetail.execute.show import plan_picture  # not needed to run programs
+        from dovetail.formats.pictures import show
 
         show.check_format(path)
         show.write(plan_picture(self.parts[-1], data), path)
 
     def _repr_html_(self) -> str:
+        from dovetail.execute.show import plan_picture
         from dovetail.formats.pictures import show
 
         return show.notebook_html(plan_picture(self.parts[-1]))

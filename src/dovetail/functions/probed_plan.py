@@ -21,7 +21,6 @@ from dovetail.execute.exchanges import recorded, replayed
 from dovetail.execute.plan import Plan
 from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
-from dovetail.functions.fault_search import Replay
 from dovetail.functions.faults import Fault
 from dovetail.passes.pure_program import pure_copy
 
@@ -50,6 +49,8 @@ class Run(NamedTuple):
 
     def faults(self) -> tuple[list[Fault], bool]:
         """The faults that reach a result, the first one first; and whether all results are finite, one by one."""
+        from dovetail.functions.fault_search import Replay  # a run without faults needs it not
+
         replay, own = Replay(self.engine), len(self.graph.inputs) - len(self.variables)
         names = [
             *(("argument", t.op.name) for t in self.graph.inputs[:own]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dovetail.core.engine import Engine
 from dovetail.execute.events import PROGRAM, Event, Recorder, Subject, Tally, Times, bytes_of, subject_of
 from dovetail.execute.footprint import footprint
-from dovetail.execute.profiler_traces import Program, Span, calls, marked, shares, spans_of
+from dovetail.observe.profiler_traces import Program, Span, calls, marked, shares, spans_of
 from dovetail.ops.control.plumbing import STRUCTURAL
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from dovetail.core.routines import NOT_REPORTED, NotRun, Routine, Routines
 from dovetail.edit.graph import GraphTensor
-from dovetail.execute.profiler_traces import operation_of
 from dovetail.execute.schedule import Schedule
 from dovetail.execute.segment import Segment
+from dovetail.observe.profiler_traces import operation_of
 from dovetail.ops.control.plumbing import PRINTS
 
 

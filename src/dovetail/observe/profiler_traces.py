@@ -145,11 +145,6 @@ def _innermost(spans: list[Span]) -> Iterator[tuple[float, str]]:
 _SCOPE = re.compile(r"dt(\d+)\.(\w+)")
 
 
-def scope_of(number: int, operation: Operation) -> str:
-    """The name of an operation's scope in a compiled program."""
-    return f"dt{number}.{operation.type}"
-
-
 def operation_of(path: str, operations: Mapping[int, Operation]) -> Operation | None:
     """The operation of a path of scopes, as `jit(program)/dt3.MatMul/dot_general`; None if it is none of these.
 
