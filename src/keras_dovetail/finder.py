@@ -138,8 +138,8 @@ def has_twins(version: str) -> bool:
 def version_of(folder: Path) -> str:
     """The version of the Keras in a folder, whose distribution may have another name; "" if it is not known."""
     path = folder / "src" / "version.py"
-    found = re.search(r'^__version__ = "(.+)"', path.read_text(), re.MULTILINE) if path.exists() else None
-    return found[1] if found else ""
+    match = re.search(r'^__version__ = "(.+)"', path.read_text(), re.MULTILINE) if path.exists() else None
+    return match[1] if match else ""
 
 
 def _check(version: str) -> None:

@@ -115,8 +115,8 @@ class GradientReport(Callback):
             own = [seen[v.path].gradient for v in layer._trainable_variables if v.path in seen]
             said = [gradient.statistics for gradient in own if gradient is not None and gradient.statistics]
             if said:
-                count, bad = (sum(getattr(found, name) for found in said) for name in ("size", "bad"))
-                mean = sum(found.norm**2 for found in said) / max(1, count)
+                count, bad = (sum(getattr(statistics, name) for statistics in said) for name in ("size", "bad"))
+                mean = sum(statistics.norm**2 for statistics in said) / max(1, count)
                 self._sizes[layer.path][step] = math.inf if bad else math.sqrt(mean)
                 self._bad[layer.path] += bad
             if layer.path in seen and (value := seen[layer.path].value) is not None and _is_rectifier(layer):
@@ -127,7 +127,7 @@ class GradientReport(Callback):
     def _write(self, step: int) -> None:
         if self._writer is None:
             return
-        sizes = {f"gradients/{name}": found[step] for name, found in self._sizes.items() if step in found}
+        sizes = {f"gradients/{name}": by_step[step] for name, by_step in self._sizes.items() if step in by_step}
         dead = {f"dead_units/{name}": int((~alive).sum()) for name, alive in self._alive.items()}
         self._writer({**sizes, **dead}, step)
 
@@ -137,9 +137,9 @@ class GradientReport(Callback):
     def layers(self) -> list[LayerReport]:
         """The layers that were seen."""
         paths = [layer.path for layer in self._flat()] if self.model is not None else []
-        found = [self._layer(path) for path in paths if path in self._sizes or path in self._alive]
-        largest = max((layer.size for layer in found if math.isfinite(layer.size)), default=0.0)
-        return [layer._replace(verdicts=tuple(self._verdicts(layer, largest))) for layer in found]
+        reports = [self._layer(path) for path in paths if path in self._sizes or path in self._alive]
+        largest = max((layer.size for layer in reports if math.isfinite(layer.size)), default=0.0)
+        return [layer._replace(verdicts=tuple(self._verdicts(layer, largest))) for layer in reports]
 
     def _layer(self, path: str) -> LayerReport:
         sizes, alive = self._sizes.get(path, {}), self._alive.get(path)

@@ -44,8 +44,8 @@ def changed(name: str, source: bytes) -> ast.Module:
     """
     if name == IMPORTS_JAX:
         return without_jax(ast.parse(source))
-    tree, found = with_twins(ast.parse(source))
-    if found != MODULES[name]:
+    tree, twins = with_twins(ast.parse(source))
+    if twins != MODULES[name]:
         raise LookupError(f'in {name} branches of `backend() == "jax"` are not found where they should be')
     return tree
 

@@ -192,8 +192,8 @@ def normalize_data_format(value: str | None) -> str:
         >>> normalize_data_format(None)
         'channels_last'
     """
-    found = str(value or config.image_data_format()).lower()
-    if found not in config.DATA_FORMATS:
+    layout = str(value or config.image_data_format()).lower()
+    if layout not in config.DATA_FORMATS:
         choices = " or ".join(map(repr, config.DATA_FORMATS))
         raise ValueError(f"a data format is {choices}, not {value!r}.")
-    return found
+    return layout

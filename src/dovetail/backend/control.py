@@ -110,14 +110,14 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
     dtypes, structure = flatten(wanted)
 
     def step(slices: Any) -> Any:
-        leaves, found = flatten(fn(slices))
-        if not alike(found, structure):
+        leaves, form = flatten(fn(slices))
+        if not alike(form, structure):
             raise ValueError(
-                f"fn returned the structure {show(found)}, not {show(structure)}; say its dtypes with dtype=..."
+                f"fn returned the structure {show(form)}, not {show(structure)}; say its dtypes with dtype=..."
             )
         keep = dtype is None
         pairs = zip(leaves, dtypes, strict=True)
-        return unflatten(found, [x if keep and hasattr(seen(x), "dtype") else ops.cast(x, d) for x, d in pairs])
+        return unflatten(form, [x if keep and hasattr(seen(x), "dtype") else ops.cast(x, d) for x, d in pairs])
 
     with K.name_scope(name or "map"):
         return ops.map_fn(step if callable(fn) else fn, elems)

@@ -428,9 +428,9 @@ def _window(
     """The options in the order of `ops.conv`."""
     if padding not in paddings:
         raise ValueError(f"the padding must be one of {', '.join(paddings)}, not {padding!r}.")
-    found = moves(rank, strides, padding, data_format, dilation_rate)
-    if builtins.max(found.strides) > 1 and builtins.max(found.dilations) > 1:
+    window = moves(rank, strides, padding, data_format, dilation_rate)
+    if builtins.max(window.strides) > 1 and builtins.max(window.dilations) > 1:
         raise ValueError(
-            f"the strides {found.strides} and the dilation_rate {found.dilations} must not both be above 1."
+            f"the strides {window.strides} and the dilation_rate {window.dilations} must not both be above 1."
         )
-    return found
+    return window

@@ -184,13 +184,13 @@ def ctc_decode(
         raise ValueError(f"y_pred must not be empty, but its shape is {shape}.")
     scores = _logarithm(y_pred)
     if greedy:
-        labels, found = ops.ctc_greedy_decode(scores, lengths, mask_index=-1)
+        labels, log_scores = ops.ctc_greedy_decode(scores, lengths, mask_index=-1)
         decoded = [labels]
     else:
-        labels, found = ops.ctc_beam_search_decode(scores, lengths, beam_width, top_paths, mask_index=-1)
+        labels, log_scores = ops.ctc_beam_search_decode(scores, lengths, beam_width, top_paths, mask_index=-1)
         decoded = ops.unstack(labels)
-    _require_decodings(lengths, found, dims_of(y_pred)[1])
-    return [ops.cast(d, "int64") for d in decoded], found
+    _require_decodings(lengths, log_scores, dims_of(y_pred)[1])
+    return [ops.cast(d, "int64") for d in decoded], log_scores
 
 
 def _require_decodings(lengths: Any, found: Any, most: Any) -> None:

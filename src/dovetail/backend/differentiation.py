@@ -80,8 +80,8 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
 def _in_graph(graph: Graph, losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
     """The gradients; None for a source that is not of the graph, or is of an integer dtype."""
     points = [_in(graph, x) for x in sources]
-    found = iter(graph_gradients.gradients(list(losses), [p for p in points if p is not None]))
-    return [None if p is None else next(found) for p in points]
+    present = iter(graph_gradients.gradients(list(losses), [p for p in points if p is not None]))
+    return [None if p is None else next(present) for p in points]
 
 
 def _in(graph: Graph, x: Any) -> Any:
@@ -103,8 +103,8 @@ def _of_native(losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         if not asks_for_shapes():
             raise
         gradients = [ops.zeros_like(x) for x in own]
-    found = iter(gradients)
-    return [next(found) if owner_of_type(type(x)) is engine else None for x in sources]
+    of_engine = iter(gradients)
+    return [next(of_engine) if owner_of_type(type(x)) is engine else None for x in sources]
 
 
 def stop_gradient(variables: TensorLike) -> Any:

@@ -99,17 +99,17 @@ def _is_sparse(value: Any) -> bool:
 def _value(placeholder: SparseTensor, value: Any) -> Fed:
     name = placeholder.op.name.rpartition("/")[0]
     if hasattr(value, "tocoo"):
-        found = sparse.from_scipy(value)
+        matrix = sparse.from_scipy(value)
     elif _is_sparse(value):
-        found = sparse.as_sparse(value)
+        matrix = sparse.as_sparse(value)
     else:
         raise TypeError(
             f"the input {name!r} is sparse: it is given a matrix of scipy.sparse or a K.SparseTensor, "
             f"not {describe(value)}."
         )
-    if not fits(found.shape, placeholder.shape):
+    if not fits(matrix.shape, placeholder.shape):
         raise ValueError(f"the input {name!r} has the shape {placeholder.shape}: {_text(value)} does not fit.")
-    return Fed(found.indices, found.values, np.empty((*found.shape, 0), "float32"))
+    return Fed(matrix.indices, matrix.values, np.empty((*matrix.shape, 0), "float32"))
 
 
 def _text(value: Any) -> str:

@@ -58,9 +58,9 @@ def remember(output: Any, x: Any) -> None:
 
 def pass_on(x: Any, output: Any) -> None:
     """Remember that `output` has the value of `x`, and so the same scores."""
-    found = recall(x)
-    if found is not None:
-        remember(output, found)
+    scores = recall(x)
+    if scores is not None:
+        remember(output, scores)
 
 
 def recall(output: Any) -> Any:

@@ -43,8 +43,8 @@ def _floats(target: TensorLike, output: TensorLike) -> tuple[Any, Any]:
 
 def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
     """The values to compute a loss from, and whether they are scores."""
-    found = logits.recall(output)
-    if found is None:
+    scores = logits.recall(output)
+    if scores is None:
         return output, from_logits
     if from_logits:
         _warn(
@@ -52,7 +52,7 @@ def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
             "softmax, so it is probabilities; the scores that they were computed from are used. Leave from_logits out, "
             "or give scores."
         )
-    return found, True
+    return scores, True
 
 
 def _warn(message: str) -> None:

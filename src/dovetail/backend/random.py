@@ -393,10 +393,10 @@ def _shape(shape: Any, nones: bool = False) -> Any:
 
 
 def _float(dtype: Any, error: type[Exception] = TypeError) -> DType:
-    found = as_dtype(dtype or K.floatx())
-    if not found.is_floating:
-        raise error(f"normally distributed numbers are floats, not {found}.")
-    return found
+    kind = as_dtype(dtype or K.floatx())
+    if not kind.is_floating:
+        raise error(f"normally distributed numbers are floats, not {kind}.")
+    return kind
 
 
 def _check_range(minval: Any, maxval: Any) -> None:

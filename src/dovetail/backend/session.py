@@ -203,8 +203,8 @@ class KerasFunction:
         values = list(zip(_values(self._structure, inputs, self.inputs), self._is_phase, strict=True))
         training = next((bool(value) for value, is_phase in values if is_phase), None)
         with not_building():
-            found = self._run([value for value, is_phase in values if not is_phase], training=training)
-            computed = iter(flatten(found)[0])
+            fetched = self._run([value for value, is_phase in values if not is_phase], training=training)
+            computed = iter(flatten(fetched)[0])
             results = [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results]
             for variable, value, method in self._updates:
                 getattr(variable, method)(next(computed) if is_of_keras(value) else value)
@@ -284,15 +284,15 @@ def _update(graph: SessionGraph, update: Any) -> GraphTensor | Operation:
 
 def _graph_of(values: Sequence[Any]) -> SessionGraph:
     """The default graph of the values; if they have none, this thread's, or a new one."""
-    found = next((v.graph for v in values if isinstance(v, (GraphTensor, Operation))), None)
-    if found is None:
+    graph = next((v.graph for v in values if isinstance(v, (GraphTensor, Operation))), None)
+    if graph is None:
         return recording_graph() or SessionGraph()
-    if not isinstance(found, SessionGraph):
+    if not isinstance(graph, SessionGraph):
         raise ValueError(
-            f"its tensors must be of the default graph, but some belong to {found.name!r}: "
+            f"its tensors must be of the default graph, but some belong to {graph.name!r}: "
             "run tensors of other graphs with dovetail.function."
         )
-    return found
+    return graph
 
 
 def _tensor_of(graph: SessionGraph, value: Any) -> GraphTensor:

@@ -204,9 +204,9 @@ def from_scipy(matrix: Any) -> SparseTensor:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    found = matrix.tocoo()
-    indices = np.stack([found.row, found.col], 1).astype("int64")
-    return SparseTensor(ops.convert(indices), ops.convert(found.data), found.shape)
+    coordinates = matrix.tocoo()
+    indices = np.stack([coordinates.row, coordinates.col], 1).astype("int64")
+    return SparseTensor(ops.convert(indices), ops.convert(coordinates.data), coordinates.shape)
 
 
 # -- in other functions -----------------------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ def _gather(x: SparseTensor, positions: Any, axis: int) -> Any:
     target = ops.gather(place, x.indices[:, 0])
     is_wanted = ops.greater_equal(target, 0)
     into = ops.cast(ops.expand_dims(ops.where(is_wanted, target, count), 1), "int64")  # one more row, for the rest
-    found = ops.scatter_nd(ops.concatenate([into, x.indices[:, 1:]], 1), x.values, [count + 1, *rest])
-    return ops.reshape(ops.gather(found, ops.gather(place, wanted)), [*dims_of(positions), *rest])
+    slices = ops.scatter_nd(ops.concatenate([into, x.indices[:, 1:]], 1), x.values, [count + 1, *rest])
+    return ops.reshape(ops.gather(slices, ops.gather(place, wanted)), [*dims_of(positions), *rest])
 
 
 def _scaled(op: Op) -> Callable[[Any, Any], SparseTensor]:

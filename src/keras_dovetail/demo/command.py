@@ -52,9 +52,9 @@ def _train(engine: str, epochs: int, seed: int, folder: Path) -> History:
     training, test = data.load()
     with Interruption() as interruption:  # until all is written: Ctrl-C after the last step loses nothing either
         model, history = train(training, test, epochs, seed, engine, interruption)
-        found = np.argmax(model.predict(test.images, batch_size=len(test), verbose=0), axis=-1)
+        digits = np.argmax(model.predict(test.images, batch_size=len(test), verbose=0), axis=-1)
         model.save(folder / "digits.keras")
-        report.draw_training(folder / "learning_curve.png", history, test, found)
+        report.draw_training(folder / "learning_curve.png", history, test, digits)
     history.interrupted = interruption.happened
     accuracy, worst = history.last("val_accuracy"), history.last("val_worst_digit")
     print(f"{history.engine}: test accuracy {accuracy:.4f}, of the worst digit {worst:.4f}, {history.trained}")

@@ -14,8 +14,8 @@ LIMIT = 1e-4  # the largest relative difference of the losses that counts as the
 
 def relative_differences(history: History, reference: History) -> np.ndarray:
     """The relative difference of the losses, epoch by epoch."""
-    found, expected = np.array(history.losses), np.array(reference.losses)
-    return np.abs(found - expected) / np.abs(expected)
+    losses, expected = np.array(history.losses), np.array(reference.losses)
+    return np.abs(losses - expected) / np.abs(expected)
 
 
 def largest_difference(histories: Sequence[History]) -> float:

@@ -66,8 +66,8 @@ class WorstDigit(keras.metrics.Metric):
         expected = _one_hot(labels)
         if sample_weight is not None:
             expected = expected * K.reshape(sample_weight, (-1, 1))
-        found = _one_hot(K.argmax(logits))
-        K.update_add(self.right, K.sum(expected * found, axis=0))
+        predicted = _one_hot(K.argmax(logits))
+        K.update_add(self.right, K.sum(expected * predicted, axis=0))
         K.update_add(self.seen, K.sum(expected, axis=0))
 
     def result(self) -> Any:

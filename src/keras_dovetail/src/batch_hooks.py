@@ -28,8 +28,10 @@ class BatchHooks:
         self._end = getattr(callbacks, f"on_{what}_batch_end")
         names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
         self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
-        found = [getattr(callback, "around_steps", None) for callback in callbacks.callbacks] if what == "train" else []
-        self._around = [scope for scope in found if scope is not None]
+        scopes = (
+            [getattr(callback, "around_steps", None) for callback in callbacks.callbacks] if what == "train" else []
+        )
+        self._around = [scope for scope in scopes if scope is not None]
         self._shown = -float("inf")
         self._untold: tuple[int, Any] | None = None
         self._told = (lambda found: {"outputs": found}) if what == "predict" else lambda logs: logs
@@ -68,8 +70,8 @@ class BatchHooks:
     def finish(self) -> None:
         """Call the callbacks after the last step; its number shows a progress bar how many steps there were."""
         if self._untold is not None:
-            number, found = self._untold
-            self._end(number, self._told(found))
+            number, logs = self._untold
+            self._end(number, self._told(logs))
             self._untold = None
 
 

@@ -40,7 +40,7 @@ def _output(model: Any) -> Any:
         return None
     if kind.call not in (Functional.call, Sequential.call):
         return None
-    found = getattr(getattr(model, "_functional", model), "output", None)
-    if isinstance(found, KerasTensor) and len(found.shape) > 1 and None not in found.shape[1:]:
-        return KerasTensor(found.shape, found.dtype)
+    output = getattr(getattr(model, "_functional", model), "output", None)
+    if isinstance(output, KerasTensor) and len(output.shape) > 1 and None not in output.shape[1:]:
+        return KerasTensor(output.shape, output.dtype)
     return None

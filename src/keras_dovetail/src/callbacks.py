@@ -27,13 +27,13 @@ class _InDefaultGraph(Callback):
     def __getattribute__(self, name: str) -> Any:
         if name in ("_callback", "_graph", "__class__"):
             return super().__getattribute__(name)
-        found, graph = getattr(self._callback, name), self._graph
-        if not name.startswith(("on_", "set_")) or is_default(found):
-            return found
+        attribute, graph = getattr(self._callback, name), self._graph
+        if not name.startswith(("on_", "set_")) or is_default(attribute):
+            return attribute
 
-        @wraps(found)
+        @wraps(attribute)
         def call(*args: Any, **kwargs: Any) -> Any:
             with DEFAULT_GRAPH.scope(graph):
-                return found(*args, **kwargs)
+                return attribute(*args, **kwargs)
 
         return call

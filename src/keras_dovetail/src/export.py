@@ -147,8 +147,8 @@ def use_bias_add(graph: Any) -> None:
         if bias is not None:
             name = operation.name.replace("AddV2", "BiasAdd")
             with graph.insert_before(operation):
-                found = OPS["BiasAdd"](operation.inputs[0], bias, "channels_last", name=f"{name}/")
-            graph.replace_all_uses(operation.outputs[0], found)
+                biased = OPS["BiasAdd"](operation.inputs[0], bias, "channels_last", name=f"{name}/")
+            graph.replace_all_uses(operation.outputs[0], biased)
     graph.prune()
 
 

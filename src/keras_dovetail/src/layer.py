@@ -19,8 +19,8 @@ class BackendLayer:
         around = scopes()
         graph = None if around.graphs else default_graph()
         with nullcontext() if graph is None else graph.as_default():
-            found = super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation
-        return tapped(found, self.path or self.name) if around.probes else found  # type: ignore[attr-defined]
+            output = super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation
+        return tapped(output, self.path or self.name) if around.probes else output  # type: ignore[attr-defined]
 
 
 def tapped(value: Any, name: str) -> Any:

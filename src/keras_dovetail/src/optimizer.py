@@ -115,14 +115,14 @@ class _Alike(NamedTuple):
 
 
 def _alike(gradients: Any, variables: Any) -> Iterable[_Alike]:
-    found: dict[Any, _Alike] = {}
+    by_kind: dict[Any, _Alike] = {}
     for gradient, variable in zip(gradients, variables, strict=True):
         held = variable._value  # None during shape inference
         key = variable.dtype, None if held is None else held.device
-        _, others, their_gradients = found.setdefault(key, _Alike(variable.dtype, [], []))
+        _, others, their_gradients = by_kind.setdefault(key, _Alike(variable.dtype, [], []))
         others.append(variable)
         their_gradients.append(gradient)
-    return found.values()
+    return by_kind.values()
 
 
 def _corrected(optimizer: Any, rate: Any, dtype: str) -> Any:

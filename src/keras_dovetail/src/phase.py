@@ -48,7 +48,7 @@ def _following(call: Callable[..., Any]) -> Callable[..., Any]:
         phase = K.learning_phase()
         with _assigning_if.scope(phase):
             trained = call(self, *args, **kwargs, training=True)
-        found = call(self, *args, **kwargs, training=False)
-        return tree.map_structure(lambda a, b: ops.where(phase, a, b) if is_tensor(a) else b, trained, found)
+        tested = call(self, *args, **kwargs, training=False)
+        return tree.map_structure(lambda a, b: ops.where(phase, a, b) if is_tensor(a) else b, trained, tested)
 
     return following

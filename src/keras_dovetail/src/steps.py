@@ -108,10 +108,10 @@ class Program:
             self._last = self._many
             return self._last(Group.of(batches).parts)
         self._last = self._one
-        found = [self._one(each_leaf(partial(given, eagerly=self._eagerly), batch)) for batch in batches]
-        if len(found) == 1 or not self._keeps_all:
-            return found[-1]
-        return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
+        results = [self._one(each_leaf(partial(given, eagerly=self._eagerly), batch)) for batch in batches]
+        if len(results) == 1 or not self._keeps_all:
+            return results[-1]
+        return tree.map_structure(lambda *parts: ops.concatenate(parts), *results)
 
     def begin(self, steps: int | None, in_groups: bool) -> None:
         """Begin an epoch.
@@ -141,10 +141,10 @@ class Program:
         home, at_home = compiling_engine(), not chooses_engine()
         plans = self._one.measured_plans
         measurers = [plan.measurer for plan in plans if (plan.engine, plan.is_at_home) == (home, at_home)]
-        found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
-        if found is not None:
-            found.allow_groups(min(self._largest, self._steps or SIZE), self._joins)
-        return found
+        most_used = max(measurers, key=lambda measurer: measurer.state.done, default=None)
+        if most_used is not None:
+            most_used.allow_groups(min(self._largest, self._steps or SIZE), self._joins)
+        return most_used
 
     @property
     def is_steady(self) -> bool:
@@ -204,12 +204,12 @@ def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
             results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
             return [value for value in tree.flatten(results[0]) if is_tensor(value)]
 
-        found = iter(mapped(body, [parts[i] for i in given]))
+        stacked_results = iter(mapped(body, [parts[i] for i in given]))
 
         def result(value: Any) -> Any:
             if not is_tensor(value):
                 return value
-            of_all = next(found)
+            of_all = next(stacked_results)
             return ops.reshape(of_all, (-1, *of_all.shape[2:])) if keeps_all else of_all[-1]
 
         return tree.map_structure(result, results[0])
@@ -226,10 +226,10 @@ def run_all(
     for begin, end, data in groups(batches, program.group_size, program.is_steady):
         hooks.begin(begin)
         with hooks.around(data):
-            found = function(data)
-        yield found
+            result = function(data)
+        yield result
         hooks.show(program)
-        hooks.end(end, found)
+        hooks.end(end, result)
         profile.step(len(data))
         if len(data) == 1:
             program.prepare_group(data[0])

@@ -263,15 +263,15 @@ class Trainer(BaseTrainer):
         self.stop_predicting = False
         callbacks.on_predict_begin()
         hooks = BatchHooks(callbacks, "predict")
-        found: list[Any] = []
+        fetched: list[Any] = []
         function = shards.gathering(self.predict_function)
         for outputs in run_all(function, batches, hooks, lambda: self.stop_predicting, batches.equal_steps):
-            found.append(outputs)
-            if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
-                found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
-        found[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
+            fetched.append(outputs)
+            if len(fetched) > UNDER_WAY:  # the engine goes on while this one is fetched
+                fetched[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, fetched[-UNDER_WAY - 1])
+        fetched[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in fetched[-UNDER_WAY:]]
         callbacks.on_predict_end()
-        return tree.map_structure(lambda *parts: np.concatenate(parts), *found)
+        return tree.map_structure(lambda *parts: np.concatenate(parts), *fetched)
 
     # single batches
 
@@ -349,10 +349,10 @@ def _forward(model: Any, x: Any, training: bool) -> Any:
 
 
 def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = False) -> Step | None:
-    found, is_shared = getattr(model, name), shards.is_shared()
-    is_of_others = isinstance(found, Program) and found.is_shared != is_shared  # the distribution changed since
-    if found is not None and not force and not is_of_others:
-        return found
+    program, is_shared = getattr(model, name), shards.is_shared()
+    is_of_others = isinstance(program, Program) and program.is_shared != is_shared  # the distribution changed since
+    if program is not None and not force and not is_of_others:
+        return program
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
     ended = None
@@ -385,10 +385,10 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any, batches: Batches) -> Any:
     is_shared = shards.is_shared()
-    found = merging.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
+    results = merging.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
     if not logs and shards.is_data_parallel():  # the last batch of the epoch came before a restart
-        found = model.get_metrics_result()
-    return pythonify_logs(merging.mean_logs(found)) if is_shared else found
+        results = model.get_metrics_result()
+    return pythonify_logs(merging.mean_logs(results)) if is_shared else results
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:

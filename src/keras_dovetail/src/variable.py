@@ -86,8 +86,8 @@ class Variable(KerasVariable):
             >>> float(v)
             2.0
         """
-        found = _holders.get(id(variable))
-        return _holder_class()(variable) if found is None else found
+        holder = _holders.get(id(variable))
+        return _holder_class()(variable) if holder is None else holder
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
         return convert_to_tensor(value, dtype)
@@ -132,9 +132,9 @@ class Variable(KerasVariable):
 
     def _current(self) -> Any:
         scope = get_stateless_scope()
-        found = None if scope is None else scope.get_current_value(self)
-        if found is not None:
-            return found
+        current = None if scope is None else scope.get_current_value(self)
+        if current is not None:
+            return current
         if self._value is not None:
             graph = None if scopes().graphs else default_graph()
             return self._value.read(current_engine()) if graph is None else read_variable(graph, self._value)

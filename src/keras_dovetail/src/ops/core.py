@@ -214,8 +214,8 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
         with dovetail.GradientTape() as tape:
             tape.watch(sources)
             result = f(*given, **kwargs)
-        found = tape.gradient(result, sources, unconnected_gradients="zero")
-        return found[0] if single else tuple(found)
+        gradients = tape.gradient(result, sources, unconnected_gradients="zero")
+        return gradients[0] if single else tuple(gradients)
 
     return gradient
 

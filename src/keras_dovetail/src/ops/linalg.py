@@ -93,12 +93,12 @@ def matrix_rank(x: Any, tol: Any = None) -> Any:
 
 
 def jvp(fun: Any, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    found: list[Any] = []
+    extras: list[Any] = []
 
     def first(*args: Any) -> Any:
         values, aux = fun(*args)
-        found.append(aux)
+        extras.append(aux)
         return values
 
     values, moved = dovetail.jvp(first if has_aux else fun, primals, tangents)
-    return (values, moved, found[-1]) if has_aux else (values, moved)
+    return (values, moved, extras[-1]) if has_aux else (values, moved)

@@ -102,8 +102,8 @@ def _on_parts(transform: Function) -> Function:
     """Wrap a transform of complex numbers: it takes and returns their two parts."""
 
     def call(x: Any) -> Any:
-        found = transform(ops.complex(*_parts(x)))
-        return ops.real(found), ops.imag(found)
+        transformed = transform(ops.complex(*_parts(x)))
+        return ops.real(transformed), ops.imag(transformed)
 
     return call
 
@@ -114,8 +114,8 @@ ifft2 = _on_parts(ops.ifft2d)
 
 
 def rfft(x: Any, fft_length: int | None = None) -> Any:
-    found = ops.rfft(floating(x), fft_length)
-    return ops.real(found), ops.imag(found)
+    spectrum = ops.rfft(floating(x), fft_length)
+    return ops.real(spectrum), ops.imag(spectrum)
 
 
 def irfft(x: Any, fft_length: int | None = None) -> Any:

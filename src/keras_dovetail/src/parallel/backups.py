@@ -48,10 +48,12 @@ class Backup(Callback):
         if optimizer is not None and not optimizer.built:
             optimizer.build(self.model.trainable_variables)
         self._metrics = [_Later(variable) for metric in self.model.metrics for variable in metric.variables]
-        found = self._checkpoints.restore(self._variables() | {f"metrics/{i}": v for i, v in enumerate(self._metrics)})
-        if found is not None:
-            self._step, self._resumed = found.step, found.position
-            self.model._initial_epoch = found.position["epoch"]
+        checkpoint = self._checkpoints.restore(
+            self._variables() | {f"metrics/{i}": v for i, v in enumerate(self._metrics)}
+        )
+        if checkpoint is not None:
+            self._step, self._resumed = checkpoint.step, checkpoint.position
+            self.model._initial_epoch = checkpoint.position["epoch"]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Find the place in the data."""
@@ -90,8 +92,8 @@ class Backup(Callback):
 
     def _save(self, epoch: int, batch: int, begin: Any) -> None:
         self._step += 1
-        found = merging.partial(self.model)
-        of_all = {id(variable): value for (variable, _), value in zip(found, merging.merged(found), strict=True)}
+        pairs = merging.partial(self.model)
+        of_all = {id(variable): value for (variable, _), value in zip(pairs, merging.merged(pairs), strict=True)}
         own = self._variables() | {f"metrics/{i}": metric.variable for i, metric in enumerate(self._metrics)}
         values = {name: of_all.get(id(variable), variable) for name, variable in own.items()}
         self._checkpoints.save(self._step, values, {"epoch": epoch, "batch": batch, "begin": begin})

@@ -81,10 +81,10 @@ def _state() -> Any:
 
 def current() -> Any:
     """Keras' distribution, if it divides values among several devices of this process."""
-    found = _state().get_global_attribute("distribution")
-    if found is None or found.device_mesh.devices.size == 1:
+    distribution = _state().get_global_attribute("distribution")
+    if distribution is None or distribution.device_mesh.devices.size == 1:
         return None
-    return None if WORLD.size > 1 and type(found).__name__ == "DataParallel" else found
+    return None if WORLD.size > 1 and type(distribution).__name__ == "DataParallel" else distribution
 
 
 def layout_of(variable: Any) -> Any:

@@ -79,9 +79,9 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(apply)
     def run(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         share = shards.current()
-        found = replicas.combined(self, grads) if share is None else _averaged(list(grads), share)
+        averaged = replicas.combined(self, grads) if share is None else _averaged(list(grads), share)
         with shards.computing(None), replicas.as_replica("done"):
-            return apply(self, found, *args, **kwargs)
+            return apply(self, averaged, *args, **kwargs)
 
     return run
 
@@ -91,10 +91,10 @@ def _averaged(grads: list[Any], share: Share) -> list[Any]:
     ending = _ENDING.get()
     parts = partial(ending.model) if ending is not None and ending.is_ready else []
     joined = [_PART[how](value) / share.part for value, how in parts]  # the mean of these is the sum of the parts
-    found = distributed.average([*grads, *joined], share.weight)
+    averaged = distributed.average([*grads, *joined], share.weight)
     if ending is not None and parts:
-        ending.values = found[len(grads) :]
-    return found[: len(grads)]
+        ending.values = averaged[len(grads) :]
+    return averaged[: len(grads)]
 
 
 # -- around steps -----------------------------------------------------------------------------------------------------
@@ -129,15 +129,15 @@ def finish(model: Any, logs: Any, share: Share | None, values: list[Any] | None 
     Returns:
         The results of the model's metrics, and the mean of the ranks' other logs by rows, from the same exchange.
     """
-    found = partial(model)
+    pairs = partial(model)
     tracked: dict[str, Any] = {}  # name → whether the log is this rank's result of the metric of that name
     if values is None:
         own = model.get_metrics_result()
         if isinstance(logs, dict) and logs.keys() != own.keys():
             tracked = {name: _are_equal(logs[name], own[name]) for name in logs if name in own}
-        values = merged([*found, *_means([logs, tracked], share)])
-        logs, tracked = tree.pack_sequence_as([logs, tracked], values[len(found) :])
-    for (variable, _), value in zip(found, values, strict=False):
+        values = merged([*pairs, *_means([logs, tracked], share)])
+        logs, tracked = tree.pack_sequence_as([logs, tracked], values[len(pairs) :])
+    for (variable, _), value in zip(pairs, values, strict=False):
         variable.assign(value)
     results = model.get_metrics_result()
     if isinstance(logs, dict) and logs.keys() == results.keys():

@@ -154,10 +154,10 @@ def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
         data, share = part
         kept = [] if share.is_counted else [(v, v.value) for metric in part_metrics(model) for v in metric.variables]
         with computing(share):
-            found = step(data)
+            result = step(data)
         for variable, value in kept:
             variable.assign(value)
-        return found
+        return result
 
     return run
 
@@ -286,15 +286,15 @@ def by_all_rows(compute: Callable[..., Any], *args: Any) -> Any:
         if tuple(getattr(value, "shape", None) or ())[:1] != (share.total,):
             return value
         rows = slice(share.start, share.start + share.rows)
-        found, mask = value[rows], getattr(value, "_keras_mask", None)
+        part, mask = value[rows], getattr(value, "_keras_mask", None)
         if mask is not None:  # as Circle gives it
-            found._keras_mask = mask[rows]
-        return found
+            part._keras_mask = mask[rows]
+        return part
 
     whole = each_leaf(of_all, args)
     with computing(None):
-        found = compute(*whole)
-    return each_leaf(own, found) if is_exchanged else found
+        results = compute(*whole)
+    return each_leaf(own, results) if is_exchanged else results
 
 
 # -- metrics and callbacks --------------------------------------------------------------------------------------------

@@ -77,9 +77,9 @@ def _of_whole_batch(compute: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(compute)
     def run(*args: Any, **kwargs: Any) -> Any:
-        found = compute(*args, **kwargs)
-        if shards.current() is None or (_is_by_row(found) and type(args[0]).__name__ not in COMPARE_ROWS):
-            return found
+        results = compute(*args, **kwargs)
+        if shards.current() is None or (_is_by_row(results) and type(args[0]).__name__ not in COMPARE_ROWS):
+            return results
         return shards.by_all_rows(functools.partial(compute, **kwargs), *args)
 
     return run

@@ -25,8 +25,8 @@ def _seen(batch: Any, y: Any, x: Any, interpolation: str, fill_mode: str, fill_v
     count, rows, columns, channels = batch.shape
     first = ops.reshape(ops.arange(count, dtype="int32") * (rows * columns), (-1, 1, 1))
     pixels = ops.reshape(as_tensor(batch, y.dtype), (-1, channels))
-    found = sampled(pixels, (rows, columns), (y, x), ORDERS[interpolation], fill_mode, fill_value, first)
-    return rounded_as(found, batch.dtype)
+    values = sampled(pixels, (rows, columns), (y, x), ORDERS[interpolation], fill_mode, fill_value, first)
+    return rounded_as(values, batch.dtype)
 
 
 def affine_transform(
@@ -105,8 +105,8 @@ def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
     rows_of_x = ops.stack([x, y, one, zero, zero, zero, -to_x * x, -to_x * y], -1)
     rows_of_y = ops.stack([zero, zero, zero, x, y, one, -to_y * x, -to_y * y], -1)
     system = ops.reshape(ops.stack([rows_of_x, rows_of_y], 2), (-1, 8, 8))
-    found = ops.solve(system, ops.reshape(start, (-1, 8, 1)))
-    return as_tensor(ops.reshape(found, (-1, 8)), dtype)
+    coefficients = ops.solve(system, ops.reshape(start, (-1, 8, 1)))
+    return as_tensor(ops.reshape(coefficients, (-1, 8)), dtype)
 
 
 def elastic_transform(

@@ -14,8 +14,8 @@ from keras_dovetail.src.parallel import shards
 
 def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> Any:
     x = as_tensor(x)
-    found = shards.moments if synchronized and shards.is_shared() else ops.moments
-    mean, variance = found(as_tensor(x, result_type(x, "float32")), axes, keepdims)
+    compute = shards.moments if synchronized and shards.is_shared() else ops.moments
+    mean, variance = compute(as_tensor(x, result_type(x, "float32")), axes, keepdims)
     if name_of(x) != "float16":
         return (as_tensor(mean, x.dtype), as_tensor(variance, x.dtype)) if is_float(x) else (mean, variance)
     most = float(np.finfo("float16").max)
@@ -59,8 +59,8 @@ def dot_product_attention(
     if key.shape[2] != query.shape[2]:  # grouped queries: several of their heads share one head of keys and values
         key, value = (ops.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value))
     query, key, value = (ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
-    found = ops.scaled_dot_product_attention(query, key, value, _seen(mask, bias), scale, is_causal)
-    return ops.transpose(found, (0, 2, 1, 3))
+    attended = ops.scaled_dot_product_attention(query, key, value, _seen(mask, bias), scale, is_causal)
+    return ops.transpose(attended, (0, 2, 1, 3))
 
 
 def _seen(mask: Any, bias: Any) -> Any:

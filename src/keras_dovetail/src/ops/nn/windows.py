@@ -106,8 +106,8 @@ def separable_conv(
     data_format: Any = None,
     dilation_rate: Any = 1,
 ) -> Any:
-    found = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
-    return conv(found, pointwise_kernel, data_format=data_format)
+    filtered = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
+    return conv(filtered, pointwise_kernel, data_format=data_format)
 
 
 def conv_transpose(
@@ -144,8 +144,8 @@ def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding:
     channels = x.shape[1] // (size[0] * size[1])
     windows = [(sizes[i] + 2 * padding[i] - dilation[i] * (size[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     patches = ops.transpose(ops.reshape(x, (x.shape[0], channels, *size, *windows)), (0, 4, 5, 2, 3, 1))
-    found = ops.overlap_add(patches, (x.shape[0], *sizes, channels), size, stride, dilation, [(p, p) for p in padding])
-    return ops.transpose(found, (0, 3, 1, 2))
+    folded = ops.overlap_add(patches, (x.shape[0], *sizes, channels), size, stride, dilation, [(p, p) for p in padding])
+    return ops.transpose(folded, (0, 3, 1, 2))
 
 
 def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Any:

@@ -185,10 +185,10 @@ def _bits(x: Any) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    *choices, found = promoted(*choicelist, default)
+    *choices, selected = promoted(*choicelist, default)
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
-        found = ops.where(as_tensor(condition), choice, found)
-    return found
+        selected = ops.where(as_tensor(condition), choice, selected)
+    return selected
 
 
 def signbit(x: Any) -> Any:
@@ -216,8 +216,8 @@ def view(x: Any, dtype: Any = None) -> Any:
         raise ValueError(f"view: a scalar of {name_of(x)} has no axis that could be cut or joined to give {dtype}.")
     if new > old:
         x = ops.reshape(x, (*x.shape[:-1], -1, new // old))
-    found = ops.bitcast(x, standardize_dtype(dtype))
-    return ops.reshape(found, (*x.shape[:-1], -1)) if new < old else found
+    viewed = ops.bitcast(x, standardize_dtype(dtype))
+    return ops.reshape(viewed, (*x.shape[:-1], -1)) if new < old else viewed
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:

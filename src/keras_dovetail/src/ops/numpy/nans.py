@@ -21,8 +21,8 @@ def _filled(x: Any, value: float) -> Any:
 def _position(op: Function, worst: float) -> Function:
     def call(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         x = as_tensor(x)
-        found = op(_filled(x, worst), axis, keepdims)
-        return ops.where(ops.all(ops.isnan(x), axis, keepdims), as_tensor(-1, found.dtype), found)
+        position = op(_filled(x, worst), axis, keepdims)
+        return ops.where(ops.all(ops.isnan(x), axis, keepdims), as_tensor(-1, position.dtype), position)
 
     return call
 
@@ -45,8 +45,8 @@ def _extreme(op: Function, worst: float) -> Function:
         x = as_tensor(x)
         if not is_float(x):
             return op(x, axis, keepdims)
-        found = op(_filled(x, worst), axis, keepdims)
-        return ops.where(ops.all(ops.isnan(x), axis, keepdims), ops.full_like(found, math.nan), found)
+        extreme = op(_filled(x, worst), axis, keepdims)
+        return ops.where(ops.all(ops.isnan(x), axis, keepdims), ops.full_like(extreme, math.nan), extreme)
 
     return call
 
@@ -86,10 +86,10 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: Any = "linear", keepdi
     q = as_tensor(q, x.dtype)
     at = ops.reshape(q, [-1]) * ops.maximum(_known(rows, -1, True) - 1, 0)
     low, high = (ops.take_along_axis(rows, ops.cast(f(at), "int32"), -1) for f in (ops.floor, ops.ceil))
-    found = _BETWEEN[method](low, high, at - ops.floor(at), at)
-    found = ops.moveaxis(found, -1, 0)
+    between = _BETWEEN[method](low, high, at - ops.floor(at), at)
+    quantiles = ops.moveaxis(between, -1, 0)
     shape = [1 if a in reduced else x.shape[a] for a in range(rank)] if keepdims else dims
-    return ops.reshape(found, [*q.shape, *shape])
+    return ops.reshape(quantiles, [*q.shape, *shape])
 
 
 _BETWEEN: dict[str, Function] = {  # (number below, number above, part of the way, position) → quantile

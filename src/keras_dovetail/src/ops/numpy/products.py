@@ -66,8 +66,8 @@ def cov(x: Any) -> Any:
     if len(x.shape) > 2:
         raise ValueError(f"Input tensor must have at most 2 dimensions. Received: x.shape={tuple(x.shape)}")
     rows = ops.reshape(x, (1, -1)) if len(x.shape) < 2 else x
-    found = _products_of_deviations(rows) / (ops.cast(ops.shape(rows)[1], x.dtype) - 1)
-    return found[0, 0] if rows.shape[0] == 1 else found
+    covariance = _products_of_deviations(rows) / (ops.cast(ops.shape(rows)[1], x.dtype) - 1)
+    return covariance[0, 0] if rows.shape[0] == 1 else covariance
 
 
 def _products_of_deviations(rows: Any) -> Any:
@@ -98,5 +98,5 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Any:
     }[mode]  # fmt: skip
     windows = ops.arange(length)[:, None] + ops.arange(shorter)[None, :]
     padded = ops.pad(x1, [[before, length + shorter - 1 - longer - before]])
-    found = ops.matmul(ops.take(padded, windows), x2[:, None])[:, 0]
-    return ops.flip(found) if swapped else found
+    products = ops.matmul(ops.take(padded, windows), x2[:, None])[:, 0]
+    return ops.flip(products) if swapped else products

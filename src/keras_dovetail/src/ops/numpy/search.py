@@ -40,8 +40,8 @@ def digitize(x: Any, bins: Any) -> Any:
 
 def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
     x1, x2 = promoted(x1, x2)
-    found = ops.any(x1[..., None] == ops.ravel(x2), -1)
-    return ops.logical_not(found) if invert else found
+    is_member = ops.any(x1[..., None] == ops.ravel(x2), -1)
+    return ops.logical_not(is_member) if invert else is_member
 
 
 def nonzero(x: Any) -> Any:
@@ -98,8 +98,8 @@ def unique(
     if return_inverse and axis is None:
         inverse = ops.reshape(inverse, x.shape)
     wanted = [(True, values), (return_index, first), (return_inverse, inverse), (return_counts, counts)]
-    found = tuple(value for want, value in wanted if want)
-    return found[0] if len(found) == 1 else found
+    parts = tuple(value for want, value in wanted if want)
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _different(rows: Any) -> tuple[Any, Any, Any]:

@@ -153,11 +153,11 @@ def ndim(x: Any) -> int:
 
 def unravel_index(indices: Any, shape: Any) -> Any:
     indices = as_tensor(indices)
-    found = []
+    coordinates = []
     for length in reversed(shape):
-        found.append(ops.mod(indices, length))
+        coordinates.append(ops.mod(indices, length))
         indices = ops.floor_divide(indices, length)
-    return tuple(reversed(found))
+    return tuple(reversed(coordinates))
 
 
 def kron(x1: Any, x2: Any) -> Any:
