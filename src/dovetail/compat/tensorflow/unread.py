@@ -92,6 +92,7 @@ TENSORFLOW = {
     "report_uninitialized_variables.name": _NO_OPERATION,
     "_Finder.module": INTERFACE,
     "_Finder.path": INTERFACE,
+    "_Finder.spec": INTERFACE,
     "_Finder.target": INTERFACE,
     **dict.fromkeys([f"_Placement.{name}" for name in ["values", "graph", "ends", "notes", "found"]], INTERFACE),
     **dict.fromkeys(["Text.arrays", "Text.feed_dict", "Text.session"], INTERFACE),
@@ -185,8 +186,6 @@ TENSORFLOW = {
     "tridiagonal_solve.partial_pivoting": "Rows are always exchanged.",
     "LinearOperator.name": "An operator's matrix has the name.",
     # optimizers
-    **dict.fromkeys(["AdagradDAOptimizer.v", "AdamOptimizer.g", "AdamOptimizer.given"], INTERFACE),
-    **dict.fromkeys([f"{kind}GradientDescentOptimizer.slots" for kind in ("", "Proximal")], INTERFACE),
     "MovingAverageOptimizer.sequential_update": "The averages come after the step in any case.",
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",
