@@ -127,7 +127,7 @@ class _Finder:
         loader: Any = self
         return ModuleSpec(fullname, loader) if fullname in OURS else None
 
-    def create_module(self, spec: ModuleSpec) -> None:
+    def create_module(self, _: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
