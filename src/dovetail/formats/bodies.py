@@ -64,8 +64,8 @@ def widened(narrow: Sequence[str], wide: str, op: Any, *args: Any) -> Any:
     def back(result: Any) -> Any:
         return ops.cast(result, seen[0]) if result.dtype == wide else result
 
-    found = op(*map(moved, args))
-    return tuple(map(back, found)) if isinstance(found, tuple) else back(found)
+    computed = op(*map(moved, args))
+    return tuple(map(back, computed)) if isinstance(computed, tuple) else back(computed)
 
 
 def add_common(body: Callable[..., Any]) -> None:

@@ -88,10 +88,10 @@ def constant_of(value: Any) -> np.ndarray | None:
     known = _folded(value, {}, kept(_folded, dict), 0)
     if known is not None:
         return known
-    found = shape_values(value).of(value) if value.dtype.is_integer else None
-    if found is None or not (np.isfinite(found).all() and (np.abs(found) <= value.dtype.max).all()):
+    array = shape_values(value).of(value) if value.dtype.is_integer else None
+    if array is None or not (np.isfinite(array).all() and (np.abs(array) <= value.dtype.max).all()):
         return None
-    return found.astype(value.dtype.numpy)
+    return array.astype(value.dtype.numpy)
 
 
 def _folded(tensor: Any, found: dict[Any, Any], known: dict[Any, Any], depth: int) -> np.ndarray | None:

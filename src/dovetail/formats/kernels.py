@@ -78,15 +78,15 @@ class Casts(NamedTuple):
 @functools.cache
 def lists_of(format: str) -> Mapping[str, list[Line]]:
     """The lists of a format, by types."""
-    found: dict[str, list[Line]] = {}
+    lines: dict[str, list[Line]] = {}
     for text in (Path(__file__).parent / format / "type_lists.txt").read_text().splitlines():
         head, _, rest = text.partition(":")
         (type, first), (variables, _, said) = head.split(), rest.partition(";")
         inputs, _, results = variables.partition(">")
         pairs = (item.partition("=")[::2] for item in said.split())
         lists = {var.rstrip("*"): letters.partition("/")[::2] for var, letters in pairs}
-        found.setdefault(type, []).append(Line(int(first), inputs.split(), results.split(), lists))
-    return found
+        lines.setdefault(type, []).append(Line(int(first), inputs.split(), results.split(), lists))
+    return lines
 
 
 def casts(format: str, type: str, dtypes: Sequence[str | None], version: int = 0) -> Casts:
@@ -110,11 +110,11 @@ def casts(format: str, type: str, dtypes: Sequence[str | None], version: int = 0
             continue
         exact = next((other for other in WIDER.get(letter, "") if other in has), "")
         near = "" if letter in more and type not in MODULAR else NEAR.get(letter, "")
-        found = exact or next((other for other in near if other in has), "")
-        stays_right = bool(exact) or (letter in more and not found) or (letter in "IL" and type in MODULAR)
+        other_dtype = exact or next((other for other in near if other in has), "")
+        stays_right = bool(exact) or (letter in more and not other_dtype) or (letter in "IL" and type in MODULAR)
         are_exact = are_exact and stays_right
-        if found:
-            wanted[variable] = NAMES[found]
+        if other_dtype:
+            wanted[variable] = NAMES[other_dtype]
     given = {number: wanted[line.of(number)] for number in range(len(dtypes)) if line.of(number) in wanted}
     made = {number: wanted[one.rstrip("*")] for number, one in enumerate(line.results) if one.rstrip("*") in wanted}
     return Casts(given, made, are_exact)

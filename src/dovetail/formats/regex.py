@@ -123,11 +123,11 @@ def _class(ranges: str, is_negated: bool, is_inside: bool) -> Iterator[str]:
 @functools.cache
 def _category(name: str) -> str:
     """The characters of a category of Unicode, such as L or Lu, as ranges."""
-    found = [number for kind, numbers in _categories().items() if kind.startswith(name) for number in numbers]
-    if not found:
+    members = [number for kind, numbers in _categories().items() if kind.startswith(name) for number in numbers]
+    if not members:
         raise Unreadable(f"its pattern has the class {name!r}, which is no category of Unicode")
     ranges: list[list[int]] = []
-    for number in sorted(found):
+    for number in sorted(members):
         if ranges and ranges[-1][1] + 1 == number:
             ranges[-1][1] = number
         else:
@@ -138,7 +138,7 @@ def _category(name: str) -> str:
 @functools.cache
 def _categories() -> dict[str, list[int]]:
     """Each category of Unicode with its characters."""
-    found: dict[str, list[int]] = {}
+    categories: dict[str, list[int]] = {}
     for number in range(sys.maxunicode + 1):
-        found.setdefault(unicodedata.category(chr(number)), []).append(number)
-    return found
+        categories.setdefault(unicodedata.category(chr(number)), []).append(number)
+    return categories

@@ -222,9 +222,9 @@ def _read_table(opened: BinaryIO, size: int, file: Path) -> tuple[dict[str, Any]
 def _read_header(opened: BinaryIO, size: int, file: Path) -> bytes:
     length = int.from_bytes(opened.read(8), "little")
     if size < 8 or length > size - 8:
-        found = f"a header of {length} bytes" if size >= 8 else "no length of a header"
-        found = outside(file) or f"{found} in a file of {size}"
-        raise FormatError(file, "the first 8 bytes", found, "a safetensors file, not cut off")
+        actual = f"a header of {length} bytes" if size >= 8 else "no length of a header"
+        actual = outside(file) or f"{actual} in a file of {size}"
+        raise FormatError(file, "the first 8 bytes", actual, "a safetensors file, not cut off")
     if length > LONGEST:
         raise FormatError(file, "the first 8 bytes", f"a header of {length} bytes", f"at most {LONGEST}")
     header = opened.read(length)
@@ -262,8 +262,8 @@ def _entry(name: str, given: Any, file: Path) -> Entry:
         raise FormatError(file, place, f"the offsets {_shown(offsets)}", "two ints from 0 to 2**63 - 1")
     needed = math.prod(shape) * DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != needed:
-        found = f"{offsets[1] - offsets[0]} bytes for {dtype} of the shape {_shown(shape)}"
-        raise FormatError(file, place, found, f"{needed} bytes")
+        actual = f"{offsets[1] - offsets[0]} bytes for {dtype} of the shape {_shown(shape)}"
+        raise FormatError(file, place, actual, f"{needed} bytes")
     return Entry(name, DTYPES[dtype], tuple(shape), *offsets)
 
 
@@ -281,8 +281,8 @@ def _check_places(entries: list[Entry], size: int, file: Path) -> None:
     end = 0
     for entry in entries:
         if entry.begin != end:
-            found = f"bytes from {entry.begin} on, after the {end} of the tensors before it"
-            raise FormatError(file, f"the tensor {entry.name[:80]!r}", found, "tensors without overlaps and holes")
+            actual = f"bytes from {entry.begin} on, after the {end} of the tensors before it"
+            raise FormatError(file, f"the tensor {entry.name[:80]!r}", actual, "tensors without overlaps and holes")
         end = entry.end
     if end != size:
         needed = "a whole file" if end > size else "a file that ends with its tensors"
@@ -310,6 +310,6 @@ def _join_pairs(tensors: dict[str, np.ndarray], listed: str, file: Path) -> None
         array = tensors[name]
         whole = next((w for w, part in PART.items() if part.numpy == array.dtype), None)
         if whole is None or array.shape[-1:] != (2,):
-            found = f"{array.dtype} of the shape {_shown(array.shape)}"
-            raise FormatError(file, f"the tensor {name[:80]!r}", found, "pairs of float32 or float64")
+            actual = f"{array.dtype} of the shape {_shown(array.shape)}"
+            raise FormatError(file, f"the tensor {name[:80]!r}", actual, "pairs of float32 or float64")
         tensors[name] = array.view(whole.numpy).reshape(array.shape[:-1])

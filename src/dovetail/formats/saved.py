@@ -155,10 +155,10 @@ def _numbers(beside: Beside) -> dict[str, np.ndarray]:
     groups: dict[Any, list[str]] = {}
     for key, variable in beside.variables.items():
         groups.setdefault(variable.guard.top, []).append(key)
-    found = dict(beside.tensors)
+    values = dict(beside.tensors)
     for guard, keys in groups.items():
-        found |= guard.holding(lambda keys=keys: {key: _value_of(beside.variables[key]) for key in keys})
-    return {key: np.asarray(t._engine.to_numpy(t._value)) for key, t in found.items()}
+        values |= guard.holding(lambda keys=keys: {key: _value_of(beside.variables[key]) for key in keys})
+    return {key: np.asarray(t._engine.to_numpy(t._value)) for key, t in values.items()}
 
 
 def _value_of(variable: Variable) -> Tensor:
@@ -217,9 +217,9 @@ def load(path: str | Path, classes: Iterable[type] = ()) -> Any:
         return decode(document["object"], beside)
     except Exception as error:  # of any kind, since the codec trusts its data
         words = error.args[0] if isinstance(error, KeyError) and error.args else error
-        found = f"what cannot be decoded ({type(error).__name__}: {words})"
+        actual = f"what cannot be decoded ({type(error).__name__}: {words})"
         raise FormatError(
-            file, "the document", found, "a document that dt.save wrote, and its ops registered"
+            file, "the document", actual, "a document that dt.save wrote, and its ops registered"
         ) from error
 
 
@@ -268,15 +268,15 @@ class _Tensors(dict[str, Tensor]):
         self._arrays = arrays
 
     def __missing__(self, key: str) -> Tensor:
-        found = self[key] = arguments.in_place(self._arrays[key])
-        return found
+        tensor = self[key] = arguments.in_place(self._arrays[key])
+        return tensor
 
 
 def _variable(key: str, given: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Variable:
     name = given["name"]
     if type(name) is not str:
         raise ValueError(f"the variable {key!r} has the name {name!r}")
-    found = Variable(arguments.in_place(tensors[key]), name=name)
+    variable = Variable(arguments.in_place(tensors[key]), name=name)
     for mark in MARKS:
-        setattr(found, mark, given.get(mark, False) is True)
-    return found
+        setattr(variable, mark, given.get(mark, False) is True)
+    return variable

@@ -43,8 +43,8 @@ def parse(text: str | bytes, file: Path, place: str, room: int = ROOM, infinite:
     """
     try:
         if (needed := memory(text, room)) > room:
-            found = f"JSON whose objects would take {needed >> 20} MB of memory"
-            raise FormatError(file, place, found, f"at most {room >> 20} MB, for a file of this size")
+            actual = f"JSON whose objects would take {needed >> 20} MB of memory"
+            raise FormatError(file, place, actual, f"at most {room >> 20} MB, for a file of this size")
         return json.loads(text, object_pairs_hook=_object, parse_constant=float if infinite else _no_number)
     except RecursionError:
         raise FormatError(file, place, "JSON that is nested too deeply", "lists and objects of some levels") from None
@@ -106,12 +106,12 @@ def _objects(signs: list[int], strings: int) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
-    return found
+    return entries
 
 
 def _no_number(text: str) -> Any:

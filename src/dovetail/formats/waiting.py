@@ -84,15 +84,15 @@ def _gradient(node: Any, *arriving: Any) -> list[Any]:
             xs[i] = ops.identity(xs[i])  # an input may be there twice
         ys = node.op.read(xs, name, host)
         sources = [xs[i] for i in places]
-        found = hooks.gradients([ys[number] for number in given], sources, inputs[count:])
-        return [ops.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
+        gradients = hooks.gradients([ys[number] for number in given], sources, inputs[count:])
+        return [ops.zeros_like(x) if g is None else g for x, g in zip(sources, gradients, strict=True)]
 
     op = WaitingOp(f"{node.op.name}Gradient", node.op.reason, read)
     sources = [node.inputs[i] for i in places]
     tensors = [*node.inputs, *(arriving[number] for number in given)]
-    found = op(tensors, op.reason, [x.dtype for x in sources], [x.shape for x in sources], next(_numbers))
+    gradients = op(tensors, op.reason, [x.dtype for x in sources], [x.shape for x in sources], next(_numbers))
     results: list[Any] = [None] * count
-    for i, gradient in zip(places, found, strict=True):
+    for i, gradient in zip(places, gradients, strict=True):
         gradient.op.overrides = node.overrides
         results[i] = gradient
     return results

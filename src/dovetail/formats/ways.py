@@ -18,12 +18,12 @@ Added = TypeVar("Added", bound=Callable[..., Any])
 
 def unique(name: str, names: set[str]) -> str:
     """A name that is not among some names, to which it is added."""
-    number, found = 0, name
-    while found in names:
+    number, free = 0, name
+    while free in names:
         number += 1
-        found = f"{name}_{number}"
-    names.add(found)
-    return found
+        free = f"{name}_{number}"
+    names.add(free)
+    return free
 
 
 def always(operation: Operation) -> bool:
@@ -55,7 +55,7 @@ def traced(name: str, function: Callable[..., Any], specs: Sequence[TensorSpec])
     graph = hooks.new_graph(name)
     tensors = [graph.placeholder(spec, "input") for spec in specs]
     with record_on(()), graph.as_default():
-        found = function(*tensors)
-        listed = found if isinstance(found, (list, tuple)) else [found]
+        result = function(*tensors)
+        listed = result if isinstance(result, (list, tuple)) else [result]
         graph.outputs = [t if type(t) is GraphTensor else graph.constant(ops.convert(t).numpy()) for t in listed]
     return graph

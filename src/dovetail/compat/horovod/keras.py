@@ -10,7 +10,7 @@ from dovetail.compat import horovod
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(horovod, name)
+    call = getattr(horovod, name)
     if name not in ("allgather", "allreduce", "broadcast"):
-        return found
-    return lambda value, *args, **options: np.asarray(found(value, *args, **options))[()]
+        return call
+    return lambda value, *args, **options: np.asarray(call(value, *args, **options))[()]

@@ -149,11 +149,11 @@ def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
         if not (training and self.trainable and len(inputs.shape) == 4) or mask is not None or self.renorm:
             return call(self, inputs, training=training, mask=mask)
         kept = keras.ops.convert_to_tensor(self.moving_variance) * self.momentum
-        found = call(self, inputs, training=training)
+        normalized_inputs = call(self, inputs, training=training)
         shape = keras.ops.shape(inputs)
         count = keras.ops.cast(math.prod(shape[axis] for axis in self._reduction_axes), kept.dtype)
         self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / keras.ops.maximum(count - 1, 1)))
-        return found
+        return normalized_inputs
 
     return normalized
 
@@ -170,11 +170,11 @@ def _without_words(call: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(call)
     def dropping(self: Any, inputs: Any) -> Any:
-        found, rate = call(self, inputs), vars(self).get("dropout", 0.0)
+        embedded, rate = call(self, inputs), vars(self).get("dropout", 0.0)
         if not rate or not told_to_layer():
-            return found
+            return embedded
         kept = K.random_binomial((self.input_dim,), p=1 - rate) / (1 - rate)
-        return found * keras.ops.expand_dims(keras.ops.take(kept, keras.ops.cast(inputs, "int32"), axis=0), -1)
+        return embedded * keras.ops.expand_dims(keras.ops.take(kept, keras.ops.cast(inputs, "int32"), axis=0), -1)
 
     return dropping
 
@@ -241,8 +241,8 @@ def _of_unknown_steps(call: Callable[..., Any]) -> Callable[..., Any]:
         given = {"training": training} if self.layer._call_has_training_arg else {}
         if mask is not None and self.layer._call_has_mask_arg:
             given["mask"] = keras.ops.reshape(mask, (-1,))
-        found = self.layer.call(keras.ops.reshape(inputs, (-1, *rest)), **given)
-        return keras.ops.reshape(found, (samples, steps, *keras.ops.shape(found)[1:]))
+        flat_outputs = self.layer.call(keras.ops.reshape(inputs, (-1, *rest)), **given)
+        return keras.ops.reshape(flat_outputs, (samples, steps, *keras.ops.shape(flat_outputs)[1:]))
 
     return run
 

@@ -30,8 +30,8 @@ def _with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
         vars(self)[KEPT] = Kept()
         self.function = bound(self.function)
     with vars(self)[KEPT].of_call():
-        found = super(keras.layers.Lambda, self).__call__(*args, **kwargs)
-    return convert(found) if isinstance(found, Variable) else found
+        result = super(keras.layers.Lambda, self).__call__(*args, **kwargs)
+    return convert(result) if isinstance(result, Variable) else result
 
 
 def bound(function: Any) -> Any:

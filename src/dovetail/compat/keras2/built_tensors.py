@@ -65,8 +65,8 @@ def _again(node: Any, values: dict[int, Any]) -> Iterable[Any]:
     def present(value: Any) -> Any:
         return tuple(map(present, value)) if type(value) is tuple else values.get(id(value), value)
 
-    found = node.op(*map(present, node.args))
-    return found if isinstance(found, tuple) else [found]
+    results = node.op(*map(present, node.args))
+    return results if isinstance(results, tuple) else [results]
 
 
 def prepare(cls: Any) -> None:
@@ -92,12 +92,12 @@ def losses(own: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
     Losses of a trace that is done, which Keras 3 leaves in the layers, do not.
     """
 
-    def found(self: Any) -> list[Any]:
+    def wrapped(self: Any) -> list[Any]:
         built = [vars(layer)[BUILT] for layer in self._flatten_layers() if BUILT in vars(layer)]
         more = (loss for each in built for owner, loss in each.losses if not owner._losses)
         return [loss for loss in (*own(self), *more) if not _is_of_the_past(loss)]
 
-    return found
+    return wrapped
 
 
 def _is_of_the_past(loss: Any) -> bool:

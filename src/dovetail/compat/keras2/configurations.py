@@ -75,8 +75,8 @@ def _of_tuples(build: Callable[..., None]) -> Callable[..., None]:
     def shape(value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
             return value
-        found = map(shape, value)
-        return list(found) if any(isinstance(each, (list, tuple)) for each in value) else tuple(found)
+        members = map(shape, value)
+        return list(members) if any(isinstance(each, (list, tuple)) for each in value) else tuple(members)
 
     return functools.wraps(build)(
         lambda self, config: build(self, config and {key: shape(value) for key, value in config.items()})

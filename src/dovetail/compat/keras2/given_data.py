@@ -50,8 +50,8 @@ def arrays(data: Any, count: int = 1) -> Any:
         return _array(data)
     if _is_of_numbers(data) and count == 1:
         return np.asarray(data)
-    found = [np.asarray(each) if _is_of_numbers(each) else arrays(each) for each in data]
-    return found[0] if count == len(found) == 1 else type(data)(found)
+    members = [np.asarray(each) if _is_of_numbers(each) else arrays(each) for each in data]
+    return members[0] if count == len(members) == 1 else type(data)(members)
 
 
 def _is_of_numbers(data: Any) -> bool:

@@ -63,10 +63,10 @@ def _by_output(model: Any, given: Any) -> list[Any]:
         if unknown := given.keys() - set(names):
             raise ValueError(f"target_tensors has {sorted(unknown)}, and the outputs are {names}.")
         return [given.get(name) for name in names]
-    found = [*given] if isinstance(given, (list, tuple)) else [given]
-    if names and len(found) != len(names):
-        raise ValueError(f"target_tensors has {len(found)} tensors, and the model has the outputs {names}.")
-    return found
+    targets = [*given] if isinstance(given, (list, tuple)) else [given]
+    if names and len(targets) != len(names):
+        raise ValueError(f"target_tensors has {len(targets)} tensors, and the model has the outputs {names}.")
+    return targets
 
 
 def with_targets(model: Any, y: Any) -> Any:
@@ -80,8 +80,8 @@ def with_targets(model: Any, y: Any) -> Any:
     if all(each is None for each in given):
         return y
     fed = iter(y.values() if isinstance(y, dict) else tree.flatten(y))
-    found = [_fed(next(fed), each) if _is_fed(each) else in_run(each) for each in given]
-    return found if len(found) > 1 else found[0]
+    targets = [_fed(next(fed), each) if _is_fed(each) else in_run(each) for each in given]
+    return targets if len(targets) > 1 else targets[0]
 
 
 def _is_fed(target: Any) -> bool:
@@ -127,12 +127,12 @@ def of_batch(method: Callable[..., Any], targets: bool = True) -> Callable[..., 
         arrays = [] if x is None else tree.flatten(x)
         inputs = [each for each in _given(self) if each is not None]
         inputs = inputs if inputs and len(arrays) + len(inputs) == len(self.inputs) else []
-        found = _computed([*inputs, *_of_graph(self)])
+        computed = _computed([*inputs, *_of_graph(self)])
         if inputs:
-            rest, new = iter(arrays), iter(found)
+            rest, new = iter(arrays), iter(computed)
             x = [next(rest if each is None else new) for each in _given(self)]
-        if found[len(inputs) :]:
-            y = [*(tree.flatten(y) if y is not None else []), *found[len(inputs) :]]
+        if computed[len(inputs) :]:
+            y = [*(tree.flatten(y) if y is not None else []), *computed[len(inputs) :]]
         return method(self, x, y, *args, **kwargs)
 
     return call
@@ -143,17 +143,17 @@ def _batches(model: Any, targets: bool) -> Iterator[Any]:
     inputs, ys = _inputs(model), _of_graph(model) if targets else []
     while True:
         try:
-            found = _computed([*inputs, *ys])
+            computed = _computed([*inputs, *ys])
         except IndexError:  # an iterator is at its end
             return
-        batch = tuple(found[: len(inputs)]), tuple(found[len(inputs) :])
+        batch = tuple(computed[: len(inputs)]), tuple(computed[len(inputs) :])
         yield batch if ys else batch[:1]
 
 
 def _given(model: Any) -> list[Any]:
     """The tensor that each input of a model is made of, None for one that takes data."""
-    found = [vars(tensor).get(GIVEN) for tensor in getattr(model, "inputs", None) or []]
-    return [None if each is None or K.is_placeholder(each) else each for each in found]
+    tensors = [vars(tensor).get(GIVEN) for tensor in getattr(model, "inputs", None) or []]
+    return [None if each is None or K.is_placeholder(each) else each for each in tensors]
 
 
 def _inputs(model: Any) -> list[Any]:
@@ -171,5 +171,5 @@ def _of_graph(model: Any) -> list[Any]:
 def _computed(tensors: list[Any]) -> list[Any]:
     """The values of tensors.  One run computes all tensors of the default graph."""
     of_graph = [each for each in tensors if isinstance(each, GraphTensor)]
-    found = iter(K.function([], of_graph)([]) if of_graph else [])
-    return [next(found) if isinstance(each, GraphTensor) else K.get_value(each) for each in tensors]
+    computed = iter(K.function([], of_graph)([]) if of_graph else [])
+    return [next(computed) if isinstance(each, GraphTensor) else K.get_value(each) for each in tensors]

@@ -83,5 +83,5 @@ def patches() -> Iterable[Patch]:
 def _value(name: str) -> Any:
     if name in VALUES:
         return VALUES[name]
-    found = (getattr(source, name) for source in (utils, keras, keras.layers, keras.utils) if hasattr(source, name))
-    return next(found, None) or import_module(name)
+    named = (getattr(source, name) for source in (utils, keras, keras.layers, keras.utils) if hasattr(source, name))
+    return next(named, None) or import_module(name)

@@ -122,13 +122,13 @@ def _of_history(part: str) -> property:
 def _shape_of(name: str) -> Own:
     """Make an attribute for the shapes of the tensors of another one."""
 
-    def found(self: Any) -> Any:
+    def shapes(self: Any) -> Any:
         tensors = getattr(self, name)
         if isinstance(tensors, (list, tuple)):
             return [tuple(tensor.shape) for tensor in tensors]
         return tuple(tensors.shape)
 
-    return Own(found)
+    return Own(shapes)
 
 
 def _with_old_ways(cls: Any, **options: Any) -> None:
@@ -178,11 +178,11 @@ def _shape_of_the_call(self: Any, input_shape: Any) -> Any:
         self.build(shapes)
     options = {"training": False} if self._call_has_training_arg else {}
     try:
-        found = super(keras.layers.Layer, self).compute_output_spec(inputs, **options)
+        specs = super(keras.layers.Layer, self).compute_output_spec(inputs, **options)
     except TypeError as error:
         reason = f"{type(self).__name__}.call needs more than its input: define compute_output_shape there"
         raise NotImplementedError(f"compute_output_shape: {reason}.") from error
-    return keras.tree.map_structure(lambda each: tuple(each.shape), found)
+    return keras.tree.map_structure(lambda each: tuple(each.shape), specs)
 
 
 def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -210,8 +210,8 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
         if not is_lambda and not _is_of_the_program(type(self), "call"):
             return spec_of(self, *args, **kwargs)
         try:
-            found = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
-            found = keras.tree.map_structure(lambda v: _spec_of_variable(v) if isinstance(v, Variable) else v, found)
+            specs = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
+            specs = keras.tree.map_structure(lambda v: _spec_of_variable(v) if isinstance(v, Variable) else v, specs)
         except Exception as error:
             is_of_class = _is_of_the_program(type(self), "compute_output_shape")
             is_declared = self._output_shape is not None if is_lambda else is_of_class
@@ -219,17 +219,17 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
             if not (is_declared and needs_lengths):
                 raise
             return spec_of(self, *args, **kwargs)
-        if all(None not in each.shape for each in keras.tree.flatten(found) if isinstance(each, keras.KerasTensor)):
-            return found
+        if all(None not in each.shape for each in keras.tree.flatten(specs) if isinstance(each, keras.KerasTensor)):
+            return specs
         try:
             declared = keras.tree.flatten(spec_of(self, *args, **kwargs))
         except Exception as error:
             if _is_own(error, self) and not words.of_tensorflow:  # tf.keras never asked for it
                 raise
-            return found
-        leaves = keras.tree.flatten(found)
+            return specs
+        leaves = keras.tree.flatten(specs)
         merged = map(_with_dimensions, leaves, declared) if len(leaves) == len(declared) else leaves
-        return keras.tree.pack_sequence_as(found, list(merged))
+        return keras.tree.pack_sequence_as(specs, list(merged))
 
     return call
 
@@ -291,9 +291,9 @@ def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
         if any(isinstance(arg, (bool, int, str)) for arg in args[1:]):
             names = list(inspect.signature(self.call).parameters)
             args, kwargs = args[:1], dict(zip(names[1:], args[1:], strict=False)) | kwargs
-        found = call(self, *args, **in_set_phase(self, args, kwargs))
+        results = call(self, *args, **in_set_phase(self, args, kwargs))
         is_own = not type(self).__module__.startswith(("keras.", "dovetail."))
-        return found[0] if is_own and type(found) is list and len(found) == 1 else found
+        return results[0] if is_own and type(results) is list and len(results) == 1 else results
 
     return unpacked
 
@@ -334,9 +334,9 @@ _own_add_loss = keras.layers.Layer.add_loss
 
 def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
     """Add losses in the call of a layer; `inputs` is ignored, as in `add_update`."""
-    found = [in_run(loss) for loss in (losses if isinstance(losses, list) else [losses])]
-    built_tensors.note(self, found)
-    _own_add_loss(self, found)
+    in_run_losses = [in_run(loss) for loss in (losses if isinstance(losses, list) else [losses])]
+    built_tensors.note(self, in_run_losses)
+    _own_add_loss(self, in_run_losses)
 
 
 def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: tensor) -> Callable[..., Any]:
@@ -344,11 +344,15 @@ def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: te
 
     def method(self: Any, node_index: int) -> Any:
         if isinstance(self, keras.Model) and not self._inbound_nodes:  # its own tensors were its first call
-            found = getattr(self, f"{tensors.partition('_')[0]}s")
-            found = found[0] if len(found) == 1 else found
+            tensors_of_node = getattr(self, f"{tensors.partition('_')[0]}s")
+            tensors_of_node = tensors_of_node[0] if len(tensors_of_node) == 1 else tensors_of_node
         else:
-            found = self._get_node_attribute_at_index(node_index, tensors, words)
-        return [part(tensor) for tensor in found] if isinstance(found, (list, tuple)) else part(found)
+            tensors_of_node = self._get_node_attribute_at_index(node_index, tensors, words)
+        return (
+            [part(tensor) for tensor in tensors_of_node]
+            if isinstance(tensors_of_node, (list, tuple))
+            else part(tensors_of_node)
+        )
 
     return method
 
@@ -356,9 +360,9 @@ def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: te
 def _of_the_graph(name: str) -> property:
     """Make a property for the input or output of a Sequential, which need not have been called as a layer."""
 
-    def found(self: Any) -> Any:
+    def tensor(self: Any) -> Any:
         source = self._functional or super(keras.Sequential, self)
         tensors = getattr(source, name)
         return tensors[0] if isinstance(tensors, list) and len(tensors) == 1 else tensors
 
-    return property(found)
+    return property(tensor)

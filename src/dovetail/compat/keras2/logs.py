@@ -51,8 +51,8 @@ def others(name: object) -> list[str]:
         (['val_accuracy'], [])
     """
     name = str(name)
-    found = [(name.removesuffix(end), other) for end, other in ENDS if name.endswith(end)]
-    return [f"{start}{other}" for start, other in found if not start or start.endswith("_")]
+    stems = [(name.removesuffix(end), other) for end, other in ENDS if name.endswith(end)]
+    return [f"{start}{other}" for start, other in stems if not start or start.endswith("_")]
 
 
 def patches() -> Iterable[Patch]:
@@ -114,14 +114,14 @@ def params_of_fit(given: dict[str, Any]) -> dict[str, Any]:
     arrays: Any = given.get("x")
     while isinstance(arrays, (list, tuple, dict)) and arrays:
         arrays = next(iter(arrays.values() if isinstance(arrays, dict) else arrays))
-    found = {
+    params = {
         "do_validation": has_validation,
         "batch_size": given.get("batch_size") or getattr(arrays, "batch_size", 32),
     }
     if given.get("y") is None or not hasattr(arrays, "shape"):
-        return found
+        return params
     count = int(arrays.shape[0] * (1 - (given.get("validation_split") or 0)))
-    return {**found, "samples": count, "nb_sample": count}
+    return {**params, "samples": count, "nb_sample": count}
 
 
 def _with_size(method: Callable[..., None]) -> Callable[..., None]:

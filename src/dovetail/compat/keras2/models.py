@@ -125,8 +125,8 @@ def _predict_classes(self: Any, x: Any, batch_size: int | None = None, verbose: 
 
     Source: `keras.Sequential.predict_classes` of Keras 2.3.
     """
-    found = self.predict(x, batch_size, verbose)
-    return found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+    scores = self.predict(x, batch_size, verbose)
+    return scores.argmax(axis=-1) if scores.shape[-1] > 1 else (scores > 0.5).astype("int32")
 
 
 def _make_train_function(self: Any) -> Any:

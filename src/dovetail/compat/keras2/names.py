@@ -67,8 +67,8 @@ LAYERS = {
 def patches() -> Iterable[Patch]:
     """Yield names of modules, and of the tables in which Keras 3 looks strings up."""
     for old, new, public, source, table in _strings():
-        found = getattr(source, new)
-        yield from (Patch(owner, old, found) for owner in (public, table) if held(owner, old) is not found)
+        value = getattr(source, new)
+        yield from (Patch(owner, old, value) for owner in (public, table) if held(owner, old) is not value)
     for public in (keras.initializers, privates.initializers):
         yield Patch(public, "get", _of_a_shape_alone(public.get))
     for cls, other in ((keras.regularizers.L1, "l2"), (keras.regularizers.L2, "l1")):
@@ -101,13 +101,13 @@ def _of_a_shape_alone(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     @functools.wraps(get)
     def call(identifier: Any) -> Any:
-        found = get(identifier)
-        if not inspect.isroutine(found) or "dtype" in (names := inspect.signature(found).parameters):
-            return found
+        initializer = get(identifier)
+        if not inspect.isroutine(initializer) or "dtype" in (names := inspect.signature(initializer).parameters):
+            return initializer
         if any(each.kind is each.VAR_KEYWORD for each in names.values()):
-            return found
+            return initializer
         named = {"name": None} if "name" in names else {}  # Keras 1 named the variable
-        return lambda shape, dtype=None: K.get_value(found(shape, **named))
+        return lambda shape, dtype=None: K.get_value(initializer(shape, **named))
 
     return call
 

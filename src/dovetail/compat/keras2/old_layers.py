@@ -36,10 +36,10 @@ class _LocallyConnected(BaseConv):
         """The convolution, with bias and activation."""
         options = {"data_format": self.data_format}
         if self.rank == 1:
-            found = K.local_conv1d(inputs, self._kernel, self.kernel_size, self.strides, **options)
+            convolved = K.local_conv1d(inputs, self._kernel, self.kernel_size, self.strides, **options)
         else:
-            found = K.local_conv2d(inputs, self._kernel, self.kernel_size, self.strides, self.windows, **options)
-        return self.activation(K.bias_add(found, self.bias, **options) if self.use_bias else found)
+            convolved = K.local_conv2d(inputs, self._kernel, self.kernel_size, self.strides, self.windows, **options)
+        return self.activation(K.bias_add(convolved, self.bias, **options) if self.use_bias else convolved)
 
 
 def _check_padding(layer: Any, padding: str) -> None:
@@ -92,8 +92,8 @@ class MaxoutDense(keras.layers.Dense):
 
     def call(self, inputs: Any) -> Any:
         """The largest values."""
-        found = K.dot(inputs, self._kernel)
-        return K.max(found + self.bias if self.use_bias else found, axis=1)
+        sums = K.dot(inputs, self._kernel)
+        return K.max(sums + self.bias if self.use_bias else sums, axis=1)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of the layer."""
@@ -126,8 +126,8 @@ class Highway(keras.layers.Dense):
         """The shares of the transformed and of the given values."""
 
         def dense(kernel: Any, bias: Any) -> Any:
-            found = K.dot(inputs, kernel)
-            return found if bias is None else found + bias
+            sums = K.dot(inputs, kernel)
+            return sums if bias is None else sums + bias
 
         share = K.sigmoid(dense(self._kernel_carry, self.bias_carry))
         return share * self.activation(dense(self._kernel, self.bias)) + (1 - share) * inputs

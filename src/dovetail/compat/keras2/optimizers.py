@@ -108,9 +108,12 @@ def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..
     def call(self: Any) -> dict[str, Any]:
         if hasattr(type(self), "_trains_by_get_updates"):  # its own class has the rest
             return {name: getattr(self, name) for name in ("clipnorm", "clipvalue") if getattr(self, name)}
-        found = {**get_config(self), **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {})}
+        settings = {
+            **get_config(self),
+            **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {}),
+        }
         schedule = getattr(self, "schedule_decay", SCHEDULE_DECAY)
-        return found if schedule == SCHEDULE_DECAY else {**found, "schedule_decay": schedule}
+        return settings if schedule == SCHEDULE_DECAY else {**settings, "schedule_decay": schedule}
 
     return call
 
@@ -131,10 +134,10 @@ def _by_both(clip: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(clip)
     def call(self: Any, gradients: list[Any]) -> list[Any]:
-        found, most = clip(self, gradients), self.clipvalue
+        clipped, most = clip(self, gradients), self.clipvalue
         if not (self.clipnorm and most):
-            return found
-        return [g if g is None else keras.ops.clip(g, -most, most) for g in found]
+            return clipped
+        return [g if g is None else keras.ops.clip(g, -most, most) for g in clipped]
 
     return call
 
@@ -241,8 +244,8 @@ def _set_weights(self: Any, weights: list[Any]) -> None:
 
 def _function(name: str) -> Callable[..., Any]:
     """A function of K, or its replacement by a program, in `keras.backend` or in `dovetail.backend`."""
-    found = getattr(keras.backend, name)
-    return getattr(K, name) if found is FUNCTIONS[name] else found
+    own = getattr(keras.backend, name)
+    return getattr(K, name) if own is FUNCTIONS[name] else own
 
 
 def _in_default_graph(loss: Any) -> Any:

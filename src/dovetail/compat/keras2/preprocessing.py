@@ -119,5 +119,5 @@ def list_pictures(directory: str, ext: str | Sequence[str] = ("jpg", "jpeg", "bm
     Source: `keras.preprocessing.image.list_pictures` of Keras 2.1.
     """
     ends = tuple(f".{end}" for end in (ext.split("|") if isinstance(ext, str) else ext))
-    found = ((folder, name) for folder, _, names in os.walk(directory) for name in names)
-    return [os.path.join(folder, name) for folder, name in found if name.lower().endswith(ends)]
+    files = ((folder, name) for folder, _, names in os.walk(directory) for name in names)
+    return [os.path.join(folder, name) for folder, name in files if name.lower().endswith(ends)]

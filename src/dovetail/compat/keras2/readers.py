@@ -76,8 +76,8 @@ def _that_remembers(run: Callable[..., Any]) -> Callable[..., Any]:
             for node in nodes:
                 if not node.is_input:
                     args, kwargs = node.arguments.fill_in({key: value for key, (_, value) in known.items()})
-                    found = tree.flatten(operation_fn(node.operation)(*args, **kwargs))
-                    known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
+                    results = tree.flatten(operation_fn(node.operation)(*args, **kwargs))
+                    known.update((id(t), (t, value)) for t, value in zip(node.outputs, results, strict=True))
         vars(self)["_known"] = known
         return tree.pack_sequence_as(self._outputs_struct, [known[id(t)][1] for t in self._outputs])
 
@@ -108,10 +108,10 @@ def _in_the_run(update_state: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(update_state)
     def call(self: Any, values: Any, sample_weight: Any = None) -> Any:
-        found = in_run(values)
-        is_scalar = not getattr(found, "shape", ())
+        value = in_run(values)
+        is_scalar = not getattr(value, "shape", ())
         return update_state(
-            self, found, None if is_scalar and len(getattr(sample_weight, "shape", ())) else sample_weight
+            self, value, None if is_scalar and len(getattr(sample_weight, "shape", ())) else sample_weight
         )
 
     return call
@@ -132,12 +132,16 @@ def _mentioned(function: Any) -> Iterator[Any]:
         return
     if inspect.isbuiltin(function) or not hasattr(function, "__code__"):
         return
-    found, owner = inspect.getclosurevars(function), getattr(function, "__self__", None)
+    variables, owner = inspect.getclosurevars(function), getattr(function, "__self__", None)
     held = vars(owner) if hasattr(owner, "__dict__") else {}
-    if HISTORY in found.unbound:
+    if HISTORY in variables.unbound:
         yield HISTORY
-    values = [*found.nonlocals.values(), *found.globals.values(), *(held.get(name) for name in found.unbound)]
+    values = [
+        *variables.nonlocals.values(),
+        *variables.globals.values(),
+        *(held.get(name) for name in variables.unbound),
+    ]
     for value in values:
         yield from value if isinstance(value, (list, tuple)) else [value]
         if isinstance(value, keras.layers.Layer):
-            yield from (getattr(value, name, None) for name in ENDS & found.unbound)
+            yield from (getattr(value, name, None) for name in ENDS & variables.unbound)

@@ -161,8 +161,8 @@ def time_distributed_dense(
     if dropout is not None and 0 < dropout < 1:
         kept = K.expand_dims(K.dropout(K.ones_like(x[:, 0]), dropout), 1)
         x = K.in_train_phase(x * kept, x, training=training)
-    found = K.dot(x, w)
-    return found if b is None else K.bias_add(found, b)
+    product = K.dot(x, w)
+    return product if b is None else K.bias_add(product, b)
 
 
 _time_distributed_dense = time_distributed_dense

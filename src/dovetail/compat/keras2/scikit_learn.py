@@ -123,19 +123,19 @@ class KerasClassifier(BaseWrapper):
 
     def predict(self, x: Any, **kwargs: Any) -> Any:
         """The most probable labels: (samples,), or (samples, 1) if the model ends with one probability."""
-        found = np.asarray(self.model.predict(x, **self.filter_sk_params(METHODS[1], kwargs)))
-        return self.classes_[found.argmax(-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")]
+        scores = np.asarray(self.model.predict(x, **self.filter_sk_params(METHODS[1], kwargs)))
+        return self.classes_[scores.argmax(-1) if scores.shape[-1] > 1 else (scores > 0.5).astype("int32")]
 
     def predict_proba(self, x: Any, **kwargs: Any) -> Any:
         """The probabilities: (samples, classes)."""
-        found = np.asarray(self.model.predict(x, **self.filter_sk_params(METHODS[1], kwargs)))
-        return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
+        scores = np.asarray(self.model.predict(x, **self.filter_sk_params(METHODS[1], kwargs)))
+        return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
         """The accuracy, which the model must have as a metric."""
         y = self._targets(np.searchsorted(self.classes_, y))
-        found = to_list(self.model.evaluate(x, y, **self.filter_sk_params(METHODS[2], kwargs)))
-        for name, value in zip(self.model.metrics_names, found, strict=True):
+        scores = to_list(self.model.evaluate(x, y, **self.filter_sk_params(METHODS[2], kwargs)))
+        for name, value in zip(self.model.metrics_names, scores, strict=True):
             if name in ("acc", "accuracy"):
                 return float(value)
         raise ValueError('The model has no accuracy: pass metrics=["accuracy"] to its compile.')

@@ -78,9 +78,9 @@ def _that_takes_tensorflows(get: Callable[..., Any]) -> Callable[..., Any]:
         name = type(identifier).__name__
         if name not in OF_TENSORFLOW:
             raise ValueError(f"Keras has no optimizer with the steps of {name}: name one of keras.optimizers.")
-        found = OF_TENSORFLOW[name](identifier)
+        made = OF_TENSORFLOW[name](identifier)
         if hasattr(identifier, "over_ranks"):  # Horovod's wrapper
-            found.over_ranks = identifier.over_ranks
-        return found
+            made.over_ranks = identifier.over_ranks
+        return made
 
     return call

@@ -165,13 +165,13 @@ def _in_order_of_outputs(result: Callable[..., dict[str, Any]]) -> Callable[...,
 
     @functools.wraps(result)
     def call(self: Any) -> dict[str, Any]:
-        found = result(self)
-        names = iter(found)
+        by_name = result(self)
+        names = iter(by_name)
         lists = self._flat_metrics, self._flat_weighted_metrics
         parts = [[[next(names) for _ in each.metrics] if each else [] for each in metrics] for metrics in lists]
         ordered = [name for of_output in zip(*parts, strict=True) for part in of_output for name in part]
         vars(self)["_names"] = ordered
-        return {name: found[name] for name in ordered}
+        return {name: by_name[name] for name in ordered}
 
     return call
 
@@ -180,10 +180,10 @@ def _metrics(get: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
     """Wrap the property `metrics`: the metrics of `compile` follow the losses of outputs."""
 
     def metrics(self: Any) -> list[Any]:
-        found = get(self)
-        if self._compile_loss is None or not any(metric is self._compile_metrics for metric in found):
-            return found
-        others = [metric for metric in found if metric is not self._compile_metrics]
+        own = get(self)
+        if self._compile_loss is None or not any(metric is self._compile_metrics for metric in own):
+            return own
+        others = [metric for metric in own if metric is not self._compile_metrics]
         losses = [number for number, each in enumerate(others, 1) if any(each is m for m in self._compile_loss.metrics)]
         end = max(losses, default=1)
         return [*others[:end], self._compile_metrics, *others[end:]]
@@ -208,8 +208,8 @@ def _metrics_names(self: Any) -> list[str]:
 def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
     """The values of logs in the order of `metrics_names`, then others by name; a single value comes without a list."""
     names = [name for name in self.metrics_names if name in logs]
-    found = [logs[name] for name in (*names, *sorted(logs.keys() - set(names)))]
-    return found[0] if len(found) == 1 else found
+    values = [logs[name] for name in (*names, *sorted(logs.keys() - set(names)))]
+    return values[0] if len(values) == 1 else values
 
 
 # -- losses ------------------------------------------------------------------------------------------------------------

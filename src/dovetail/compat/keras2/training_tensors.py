@@ -152,8 +152,8 @@ def _metrics(model: Any, targets: list[Any]) -> list[Any]:
     rule = CompileMetrics(given._user_metrics, given._user_weighted_metrics, output_names=model.output_names)
     rule.build(*_alone(targets, model.outputs))
     of_outputs = zip(rule._flat_metrics, targets, model.outputs, strict=True)
-    rows = [(metric, y, found) for metrics, y, found in of_outputs if metrics for metric in metrics.metrics]
-    return [Scalar(metric._fn)(y, found) for metric, y, found in rows if hasattr(metric, "_fn")]
+    rows = [(metric, y, output) for metrics, y, output in of_outputs if metrics for metric in metrics.metrics]
+    return [Scalar(metric._fn)(y, output) for metric, y, output in rows if hasattr(metric, "_fn")]
 
 
 def _alone(*lists: list[Any]) -> list[Any]:

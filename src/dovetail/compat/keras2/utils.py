@@ -225,10 +225,10 @@ class HDF5Matrix:
     def __getitem__(self, key: Any) -> Any:
         places = np.arange(self.start, self.end)[key]  # an index beyond the part is an IndexError
         if isinstance(key, slice):
-            found = self.data[places[0] : places[-1] + 1 : key.step] if len(places) else self.data[:0]
+            rows = self.data[places[0] : places[-1] + 1 : key.step] if len(places) else self.data[:0]
         else:
-            found = self.data[places.tolist()]
-        return found if self.normalizer is None else self.normalizer(found)
+            rows = self.data[places.tolist()]
+        return rows if self.normalizer is None else self.normalizer(rows)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self[:], dtype)

@@ -59,19 +59,19 @@ def _trained(layer: Any) -> Iterator[Any]:
 
 
 def _that_train(which: str) -> Callable[[Any], list[Any]]:
-    def found(self: Any) -> list[Any]:
+    def variables(self: Any) -> list[Any]:
         trained = set(map(id, _trained(self)))
         return [variable for variable in getattr(self, which) if id(variable) in trained]
 
-    return found
+    return variables
 
 
 def _that_stay(which: str) -> Callable[[Any], list[Any]]:
-    def found(self: Any) -> list[Any]:
+    def variables(self: Any) -> list[Any]:
         trained = set(map(id, _trained(self)))
         return [variable for variable in getattr(self, which) if id(variable) not in trained]
 
-    return found
+    return variables
 
 
 # -- weights that a layer adds or takes -------------------------------------------------------------------------------

@@ -81,10 +81,10 @@ def named(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
     Raises:
         TypeError: there are too many, or one is given twice.
     """
-    found = dict(zip(names, args, strict=False))
-    if len(args) > len(names) or found.keys() & kwargs.keys():
+    by_name = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or by_name.keys() & kwargs.keys():
         raise TypeError(f"the arguments are {', '.join(names)}; given: {len(args)} by position, and {list(kwargs)}.")
-    return found | kwargs
+    return by_name | kwargs
 
 
 def with_defaults(rows: Words, positional: list[str], given: dict[str, Any]) -> dict[str, Any]:

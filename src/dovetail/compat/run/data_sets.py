@@ -116,28 +116,28 @@ class _Answers:
         self.place, self._stack = place, stack
 
     def urlopen(self, own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-        found = self._find(getattr(url, "full_url", url))
-        return _downloaded(own, url, url, *args, **kwargs) if found is None else own(found.absolute().as_uri())
+        file = self._find(getattr(url, "full_url", url))
+        return _downloaded(own, url, url, *args, **kwargs) if file is None else own(file.absolute().as_uri())
 
     def urlretrieve(self, own: Any, url: str, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
-        found = self._find(url)
-        if found is None:
+        file = self._find(url)
+        if file is None:
             return _downloaded(own, url, url, filename, *args, **kwargs)
-        return (str(found), {}) if filename is None else (shutil.copyfile(found, filename), {})
+        return (str(file), {}) if filename is None else (shutil.copyfile(file, filename), {})
 
     def get_file(self, own: Any, fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Keras' `get_file`; for an archive of a known data set, it gives the folder around the unpacked one."""
         name = str(origin or fname).rpartition("/")[2]
-        found = self._find(f"{kwargs.get('cache_subdir', '')}/{name}") or self._find(str(fname))
-        if found is None:
+        path = self._find(f"{kwargs.get('cache_subdir', '')}/{name}") or self._find(str(fname))
+        if path is None:
             return _downloaded(own, origin, fname, origin, *args, **kwargs)
-        if found.is_file() and found.name not in KNOWN and found.parent.name != MADE:
-            return own(fname, found.absolute().as_uri(), *args, **kwargs)  # it copies the file, and may unpack it
-        if found.name in UNPACKED:
+        if path.is_file() and path.name not in KNOWN and path.parent.name != MADE:
+            return own(fname, path.absolute().as_uri(), *args, **kwargs)  # it copies the file, and may unpack it
+        if path.name in UNPACKED:
             folder = self._stack.enter_context(tempfile.TemporaryDirectory())
-            shutil.unpack_archive(found, folder, filter="data")
+            shutil.unpack_archive(path, folder, filter="data")
             return folder
-        return str(found)
+        return str(path)
 
     def _find(self, url: str) -> Path | None:
         """The file of a known data set, or one of the folder of data, for an address; None if there is none.

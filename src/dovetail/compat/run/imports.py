@@ -89,9 +89,9 @@ class Imports:
     def target(self, name: str) -> str | None:
         """The name of the module here that a dotted name of TensorFlow or Keras means; None for other names."""
         for pattern, target in MAPPED.items():
-            found = re.fullmatch(pattern, name)
-            if found:
-                return target.format(view=self.view, inner=found.groupdict().get("inner") or "")
+            match = re.fullmatch(pattern, name)
+            if match:
+                return target.format(view=self.view, inner=match.groupdict().get("inner") or "")
         return None
 
     def import_statement(
@@ -172,10 +172,10 @@ class Imports:
     def _above(self, module: Any, name: str) -> Any:
         """The first module of a dotted name, with the last one at its end, also if that is elsewhere here."""
         first, *parts = name.split(".")
-        found = self.import_module(first)
+        outermost = self.import_module(first)
         try:
-            functools.reduce(getattr, parts, found)
-            return found
+            functools.reduce(getattr, parts, outermost)
+            return outermost
         except AttributeError:
             for above, part in zip([*starts(name)][-2::-1], reversed(parts), strict=True):
                 module = _beside(self.import_module(above), **{part: module})
@@ -210,9 +210,9 @@ class Imports:
 
 def _beside(module: ModuleType, **names: Any) -> ModuleType:
     """A module with other values of some names, and all else of a module."""
-    found = ModuleType(module.__name__, module.__doc__)
-    vars(found).update(names, __getattr__=functools.partial(getattr, module))
-    return found
+    copy = ModuleType(module.__name__, module.__doc__)
+    vars(copy).update(names, __getattr__=functools.partial(getattr, module))
+    return copy
 
 
 def _absence(full: str, why: str, module: str) -> ImportError:

@@ -28,15 +28,15 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
         uses: the dotted names of the program.
         imports: the mapping of its imports, by which the names are looked up.
     """
-    found: dict[str, Missing] = {}
+    by_name: dict[str, Missing] = {}
     problem = functools.cache(problem_of)
     for use in uses:
         is_wanted = use.how not in (*OPEN, "replaced") and imports.target(use.name)
         said = problem(use.name, imports) if is_wanted else None
         if said is not None:
             name = re.sub(r"^tensorflow(_core)?\b", "tf", use.name)
-            found.setdefault(name, Missing(name, [], said)).places.append(use.place)
-    return [*found.values()]
+            by_name.setdefault(name, Missing(name, [], said)).places.append(use.place)
+    return [*by_name.values()]
 
 
 def problem_of(name: str, imports: Imports) -> str | None:

@@ -213,25 +213,25 @@ def with_arrays(tree: ast.Module) -> ast.Module:
 
 def _of_math(tree: ast.Module) -> set[str]:
     """The names by which a file knows `math` and functions of it."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {"math" for alias in node.names if alias.name == "math" and not alias.asname}
+            names |= {"math" for alias in node.names if alias.name == "math" and not alias.asname}
         elif isinstance(node, ast.ImportFrom) and node.module == "math":
-            found |= {alias.asname or alias.name for alias in node.names} - {"*"}
-    return found
+            names |= {alias.asname or alias.name for alias in node.names} - {"*"}
+    return names
 
 
 def _bound(tree: ast.Module) -> set[str]:
     """The names that a file binds anywhere."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.arg):
-            found.add(node.arg)
+            names.add(node.arg)
         elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name)
-    return found
+            names.add(node.asname or node.name)
+    return names

@@ -22,8 +22,8 @@ def _old(owner: Any) -> Any:
 
 def _new(owner: Any) -> Any:
     """The shape of a tensor or variable as `tf.compat.v1` has it; the `shape` of all else."""
-    found = owner.shape
-    return printed_shape(found) if isinstance(owner, Operators) else found
+    shape = owner.shape
+    return printed_shape(shape) if isinstance(owner, Operators) else shape
 
 
 READERS = {"__dovetail_old_shape__": _old, "__dovetail_new_shape__": _new}  # the builtins of such programs

@@ -56,8 +56,8 @@ def k_name(path: str) -> str | None:
         >>> k_name("keras.backend"), k_name("numpy.square")
         ('', None)
     """
-    found = OF_K.fullmatch(path)
-    return None if found is None else found["name"] or ""
+    match = OF_K.fullmatch(path)
+    return None if match is None else match["name"] or ""
 
 
 def tf_name(path: str) -> str | None:
@@ -69,8 +69,8 @@ def tf_name(path: str) -> str | None:
         >>> tf_name("tensorflow.nn.relu"), tf_name("tensorflow.compat.v1.placeholder"), tf_name("numpy.abs")
         ('nn.relu', 'placeholder', None)
     """
-    found = OF_TENSORFLOW.fullmatch(path)
-    return None if found is None or k_name(path) is not None else found["name"] or ""
+    match = OF_TENSORFLOW.fullmatch(path)
+    return None if match is None or k_name(path) is not None else match["name"] or ""
 
 
 def keras_name(path: str) -> str | None:
@@ -148,17 +148,17 @@ class Project:
         self._told[asked] = None  # ends the recursion of x = x.y and of files that import each other
         self._open.append(asked)
         if owner is None:
-            found = self._from_star(name, binder)
+            meaning = self._from_star(name, binder)
         else:
-            found = _common([self._meaning(bound, binder) for bound in owner.names[name]])
-        self._told[asked] = found
+            meaning = _common([self._meaning(bound, binder) for bound in owner.names[name]])
+        self._told[asked] = meaning
         if asked is self._open[0]:
-            if found:  # names that met this one half-resolved may have a meaning after all
+            if meaning:  # names that met this one half-resolved may have a meaning after all
                 for other in self._open:
                     if self._told[other] is None:
                         del self._told[other]
             self._open.clear()
-        return found
+        return meaning
 
     def _meaning(self, bound: Bound, binder: Binder) -> str | None:
         if bound is None:
@@ -180,8 +180,8 @@ class Project:
         for count in range(len(parts) - 1, 0, -1):
             binder = self._modules.get(".".join(parts[:count]))
             if binder is not None and k_name(path) is None:
-                found = self._lookup(parts[count], binder.file, binder)
-                return ".".join([found, *parts[count + 1 :]]) if found else path
+                meaning = self._lookup(parts[count], binder.file, binder)
+                return ".".join([meaning, *parts[count + 1 :]]) if meaning else path
         return path
 
 

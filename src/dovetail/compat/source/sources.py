@@ -81,16 +81,16 @@ def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    found: dict[Path, tuple[Source, list[Unread]]] = {}
+    by_path: dict[Path, tuple[Source, list[Unread]]] = {}
     above = Path(os.path.abspath(folder)).parents[:2]
     for each, root in (waiting := [(path, folder)]):  # it grows
-        if each not in found:
-            found[each] = source, _ = _source(each, root)
+        if each not in by_path:
+            by_path[each] = source, _ = _source(each, root)
             places = [root, folder, *above] if "sys.path" in source.text else [root, folder]
             for name in _imported(source):
                 place = next((place for place in places if [*_files_of_module(place, name)]), root)
                 waiting += [(file, place) for file in _files_of_module(place, name)]
-    return _apart(found.values())
+    return _apart(by_path.values())
 
 
 def _apart(found: Iterable[tuple[Source, list[Unread]]]) -> tuple[list[Source], list[Unread]]:
@@ -101,27 +101,27 @@ def _apart(found: Iterable[tuple[Source, list[Unread]]]) -> tuple[list[Source], 
 def imported_files(source: Source, sources: Iterable[Source]) -> list[Source]:
     """A file, and the files among some sources that it imports, also through others."""
     by_module = {module: each for each in sources for module in each.modules}
-    found: dict[str, Source] = {}
+    by_path: dict[str, Source] = {}
     for each in (waiting := [source]):  # it grows
-        if each.path not in found:
-            found[each.path] = each
+        if each.path not in by_path:
+            by_path[each.path] = each
             waiting += [by_module[start] for name in _imported(each) for start in starts(name) if start in by_module]
-    return [*found.values()]
+    return [*by_path.values()]
 
 
 def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
-    found, parts, unread = [], [], []
+    code_cells, parts, unread = [], [], []
     try:
-        found = cells(path)
+        code_cells = cells(path)
     except (OSError, SyntaxError) as error:
         why = error.strerror if isinstance(error, OSError) else error.msg
         unread.append(Unread(Place(str(path), 1), why or str(error)))
-    for number, code in found:
+    for number, code in code_cells:
         try:
             parts.append((number, parse(code)))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             unread.append(_unread(path, number, code, error))
-    text = b"\n".join(code for _, code in found).decode(errors="replace")
+    text = b"\n".join(code for _, code in code_cells).decode(errors="replace")
     return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), unread
 
 
@@ -160,15 +160,15 @@ def _package(module: str, path: str) -> str:
 
 
 def _files(root: Path) -> list[Path]:
-    found = [root] if root.is_file() else []
+    paths = [root] if root.is_file() else []
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if _is_the_users(Path(folder, name)))
-        found += [Path(folder, name) for name in sorted(files) if name.endswith(SUFFIXES)]
-    if not found and root.exists():
+        paths += [Path(folder, name) for name in sorted(files) if name.endswith(SUFFIXES)]
+    if not paths and root.exists():
         raise FileNotFoundError(f"the folder {str(root)!r} has no .py file and no .ipynb file.")
-    if not found:
+    if not paths:
         raise FileNotFoundError(f"there is no file or folder {str(root)!r}.")
-    return found
+    return paths
 
 
 def _is_the_users(folder: Path) -> bool:
@@ -246,14 +246,14 @@ def _drop_magic(lines: list[str], at: int) -> bool:
     """Replace a line of IPython, with the lines that continue it; return whether it is one."""
     while 0 < at <= len(lines) and lines[at - 1].endswith("\\"):
         at -= 1
-    found = MAGIC.fullmatch(lines[at]) if at < len(lines) else None
-    if found is None:
+    match = MAGIC.fullmatch(lines[at]) if at < len(lines) else None
+    if match is None:
         return False
-    if found["timed"]:
-        lines[at] = f"{found['indent']}{found['target'] or ''}{found['timed']}"
+    if match["timed"]:
+        lines[at] = f"{match['indent']}{match['target'] or ''}{match['timed']}"
         return True
     continued = lines[at]
-    lines[at] = f"{found['indent']}pass"
+    lines[at] = f"{match['indent']}pass"
     while continued.endswith("\\") and (at := at + 1) < len(lines):
         continued, lines[at] = lines[at], ""
     return True

@@ -86,16 +86,16 @@ def of_keras(uses: Iterable[Use]) -> list[Use]:
 def of_k(uses: Iterable[Use]) -> list[Use]:
     """The uses of K's functions among all uses; those without a name tell where more of them may be."""
     uses = list(uses)
-    found = _inside(uses, k_name)
-    found += [replace(use, name="") for use in uses if use.how in ("handed on", "dynamic") and k_name(use.name) == ""]
-    return found + [replace(use, name="", how="past") for use in uses if use.how == "used" and of_sessions(use.name)]
+    in_k = _inside(uses, k_name)
+    in_k += [replace(use, name="") for use in uses if use.how in ("handed on", "dynamic") and k_name(use.name) == ""]
+    return in_k + [replace(use, name="", how="past") for use in uses if use.how == "used" and of_sessions(use.name)]
 
 
 def _inside(uses: Iterable[Use], name_of: Callable[[str], str | None]) -> list[Use]:
     """The uses of names that a library should have, as names inside of it; of imports, those that nothing else uses."""
-    found = [replace(use, name=name) for use in uses if use.how not in OPEN and (name := name_of(use.name))]
-    used = {(use.place.path, start) for use in found if use.how != "imported" for start in starts(use.name)}
-    return [use for use in found if use.how != "imported" or (use.place.path, use.name) not in used]
+    inside = [replace(use, name=name) for use in uses if use.how not in OPEN and (name := name_of(use.name))]
+    used = {(use.place.path, start) for use in inside if use.how != "imported" for start in starts(use.name)}
+    return [use for use in inside if use.how != "imported" or (use.place.path, use.name) not in used]
 
 
 class _Finder(ScopeVisitor):

@@ -44,9 +44,9 @@ class KerasView(View):
         if not is_pythons and not any(prefix + name in VIEWS[self._view] for prefix in self._prefixes):
             for module in self.sources():
                 if hasattr(module, name):
-                    found = getattr(module, name)
-                    is_inside = isinstance(found, ModuleType) and self.inside(name).sources()  # np and K are not
-                    return import_module(f"{self.__name__}.{name}") if is_inside else found
+                    member = getattr(module, name)
+                    is_inside = isinstance(member, ModuleType) and self.inside(name).sources()  # np and K are not
+                    return import_module(f"{self.__name__}.{name}") if is_inside else member
         return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
@@ -54,11 +54,11 @@ class KerasView(View):
 
     def sources(self) -> list[ModuleType]:
         """The modules that have the names; the first that has a name gives it."""
-        found = [*_modules(self._path)]
-        if self._private and not found and self._path.islower():  # classes are no modules
+        modules = [*_modules(self._path)]
+        if self._private and not modules and self._path.islower():  # classes are no modules
             above = self._path.rpartition(".")[0]
-            found = [module for home in dict.fromkeys((above, *HOMES)) for module in _modules(home)]
-        return found
+            modules = [module for home in dict.fromkeys((above, *HOMES)) for module in _modules(home)]
+        return modules
 
     def inside(self, name: str) -> KerasView:
         """A module of this one, which may have no names."""

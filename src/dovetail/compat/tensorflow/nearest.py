@@ -86,8 +86,8 @@ def close_op(name: str, known: Iterable[str]) -> str | None:
     if f"raw_ops.{name}" in public():
         return None
     near = {other: _wrong_letters(name, other) for other in known}
-    found = {other: wrong for other, wrong in near.items() if wrong <= allowed(name)}
-    return min(found, key=lambda other: (found[other], other), default=None)
+    misspelt = {other: wrong for other, wrong in near.items() if wrong <= allowed(name)}
+    return min(misspelt, key=lambda other: (misspelt[other], other), default=None)
 
 
 def allowed(name: str) -> int:

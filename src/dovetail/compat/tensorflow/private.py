@@ -121,12 +121,12 @@ def modules() -> dict[str, tuple[str, ...]]:
 
     The last beginning is the module's own: "python.util.deprecation.".
     """
-    found = dict(MODULES)
+    sources = dict(MODULES)
     for package, (names, prefixes) in PACKAGES.items():
-        found.setdefault(package, prefixes)
+        sources.setdefault(package, prefixes)
         for name in names.split():
-            found.setdefault(f"{package}.{name}", (*prefixes, f"{package}.{name}."))
-    for path in [*found, *OURS]:
+            sources.setdefault(f"{package}.{name}", (*prefixes, f"{package}.{name}."))
+    for path in [*sources, *OURS]:
         while path := path.rpartition(".")[0]:
-            found.setdefault(path, ())
-    return found
+            sources.setdefault(path, ())
+    return sources

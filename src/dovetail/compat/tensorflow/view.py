@@ -48,8 +48,8 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
     for table in (VIEWS[view], *VIEWS.values()):
         for prefix in prefixes:
             if prefix + name in table:
-                found = table[prefix + name]
-                return found.make() if type(found) is Lazy else found
+                entry = table[prefix + name]
+                return entry.make() if type(entry) is Lazy else entry
     if name == "__all__":
         return exported(module.__name__, prefixes)
     part = inside(module.__name__, name) or _beside(module.__name__, name)
@@ -81,7 +81,7 @@ def members(module: str, prefixes: Sequence[str]) -> set[str]:
     """The names in a module, including its submodules."""
     pairs = [(prefix, name) for table in VIEWS.values() for name in table for prefix in prefixes]
     names = {name.removeprefix(prefix).partition(".")[0] for prefix, name in pairs if name.startswith(prefix)}
-    submodules = {name for name, found in sys.modules.items() if isinstance(found, View)}
+    submodules = {name for name, module in sys.modules.items() if isinstance(module, View)}
     inside = {name.removeprefix(f"{module}.") for name in submodules if name.startswith(f"{module}.")}
     return names | {name for name in inside if "." not in name}
 
@@ -137,9 +137,9 @@ class _Finder:
 @functools.cache
 def modules() -> frozenset[str]:
     """The public modules that have names: "math", "config", "config.experimental"."""
-    found = set()
+    names = set()
     for full in {*VIEWS["v1"], *VIEWS["v2"]}:
         parts = full.split(".")[:-1]
         if parts[:1] != ["python"]:
-            found |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-    return frozenset(found)
+            names |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    return frozenset(names)

@@ -89,8 +89,8 @@ def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | N
         name, _, index = split(text)
         given = (made.get(name) or [])[index : index + 1]
         if given and UNKNOWN not in (dtype, *given) and given[0] != dtype:
-            found = f"{_name(given[0])} from {text!r} as input {number}"
-            raise FormatError(file, place, found, f"{_name(dtype)}, as its attributes say")
+            wrong = f"{_name(given[0])} from {text!r} as input {number}"
+            raise FormatError(file, place, wrong, f"{_name(dtype)}, as its attributes say")
 
 
 def _dtypes(node: Any, field: str) -> list[int] | None:

@@ -107,8 +107,8 @@ class Origin:
     def salt(self) -> bytes:
         """The identities of all that is of this process alone."""
         kept = [value for group in self.groups if _is_kept(group) for value in group.operation.attrs.values()]
-        found = [id(value) for value in (*self.variables.values(), *(one for one in kept if callable(one)))]
-        return _PROCESS + repr(found).encode() if found else b""
+        identities = [id(value) for value in (*self.variables.values(), *(one for one in kept if callable(one)))]
+        return _PROCESS + repr(identities).encode() if identities else b""
 
     def marked(self) -> Any:
         """The definition with marks, which is remembered."""
@@ -147,8 +147,8 @@ def _field(data: bytes) -> bytes:
 
 def _hidden(message: Any) -> bytes | None:
     fields = library("google.protobuf.unknown_fields").UnknownFieldSet(message)
-    found = [field.data for field in fields if field.field_number == MARK and isinstance(field.data, bytes)]
-    return found[-1] if found else None
+    marks = [field.data for field in fields if field.field_number == MARK and isinstance(field.data, bytes)]
+    return marks[-1] if marks else None
 
 
 def hidden_document(message: Any) -> Any:

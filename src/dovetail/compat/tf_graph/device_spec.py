@@ -49,16 +49,16 @@ class DeviceSpec:
         """
         if not isinstance(spec, str):
             raise op_error(TypeError, "device", f'a device is a string, as "/gpu:0", not {spec!r}.')
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             known = _part(part.split(":"))
             if known is None:
                 problem = f"{part!r} in {spec!r} is no part of a device: write /job:worker/task:0/device:GPU:0."
                 raise op_error(ValueError, "device", problem)
-            if "device_type" in known and "device_type" in found:
+            if "device_type" in known and "device_type" in parts:
                 raise op_error(ValueError, "device", f"{spec!r} names two devices.")
-            found |= known
-        return cls(**found)
+            parts |= known
+        return cls(**parts)
 
     def to_string(self) -> str:
         """The text in TensorFlow's form, with each part that is given."""

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 def element_of(graph: Graph, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
     """The tensor or operation of any graph that an object is or names; see `TensorFlowGraph.as_graph_element`."""
     is_name = isinstance(obj, str)
-    found = (graph.get_tensor(obj) if ":" in obj else graph.get_operation(obj)) if is_name else obj
-    its = getattr(found, "op", found)
-    if isinstance(its, VariableOperation) and (allow_operation if its is found else allow_tensor):
+    element = (graph.get_tensor(obj) if ":" in obj else graph.get_operation(obj)) if is_name else obj
+    its = getattr(element, "op", element)
+    if isinstance(its, VariableOperation) and (allow_operation if its is element else allow_tensor):
         if its.graph is not graph:
             raise ValueError(f"{its!r} belongs to {in_contrast(graph, its.graph)}.")
-    elif isinstance(found, GraphTensor) and allow_tensor:
-        graph.check_tensor(found)
-    elif isinstance(found, Operation) and allow_operation:
-        graph._check_member(found)
+    elif isinstance(element, GraphTensor) and allow_tensor:
+        graph.check_tensor(element)
+    elif isinstance(element, Operation) and allow_operation:
+        graph._check_member(element)
     else:
         kinds = [kind for kind, allowed in (("tensor", allow_tensor), ("operation", allow_operation)) if allowed]
         kind = ValueError if is_name else TypeError
-        problem = f"{describe(obj)} names {found!r}" if is_name else describe(obj)
-        hint = f': write "{obj}:0" for its first result' if is_name and isinstance(found, Operation) else ""
+        problem = f"{describe(obj)} names {element!r}" if is_name else describe(obj)
+        hint = f': write "{obj}:0" for its first result' if is_name and isinstance(element, Operation) else ""
         raise kind(f"needs a{'n' if kinds[0] == 'operation' else ''} {' or '.join(kinds)}, not {problem}{hint}.")
-    return found
+    return element
 
 
 def named_element(graph: Graph, name: Any, **allowed: bool) -> Any:

@@ -159,8 +159,8 @@ class TensorFlowGraph(Graph):
             >>> graph.get_collection("losses"), graph.get_collection("losses", scope="layer")
             ([1.0], [])
         """
-        found = list(self._collections.get(name, ()))
-        return found if scope is None else [x for x in found if hasattr(x, "name") and re.match(scope, x.name)]
+        items = list(self._collections.get(name, ()))
+        return items if scope is None else [x for x in items if hasattr(x, "name") and re.match(scope, x.name)]
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """The collection itself, a list that may be changed.

@@ -112,12 +112,12 @@ def _held(proto: Any, value: Any, file: str) -> Any:
     """The message of an array: the attribute has it, or a constant of the graph."""
     if not value.placeholder:
         return value.tensor
-    found = next((node for node in proto.node if node.name == value.placeholder), None)
-    if found is None:  # its node was removed, so nothing takes it
+    constant = next((node for node in proto.node if node.name == value.placeholder), None)
+    if constant is None:  # its node was removed, so nothing takes it
         return TENSORFLOW.TensorProto(dtype=1)
-    if "value" not in found.attr:
+    if "value" not in constant.attr:
         raise FormatError(file, DOCUMENT, f"the constant {value.placeholder!r}", "a constant of the graph")
-    return found.attr["value"].tensor
+    return constant.attr["value"].tensor
 
 
 def document_in(proto: Any) -> Any:

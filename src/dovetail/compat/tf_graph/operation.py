@@ -78,13 +78,13 @@ class TensorFlowOperation(Operation):
             >>> found.name, [one.name for one in found.input_arg], [one.name for one in found.attr]
             ('Sum', ['input', 'reduction_indices'], ['keep_dims', 'T', 'Tidx'])
         """
-        found = op_def(self.type)
-        if found is None:
+        definition = op_def(self.type)
+        if definition is None:
             params = list(zip(self.op.params, self.layout, strict=True))
             taken = [TENSORFLOW.OpDef.ArgDef(name=param.name) for param, count in params if count is not None]
             static = [TENSORFLOW.OpDef.AttrDef(name=param.name) for param, count in params if count is None]
-            found = TENSORFLOW.OpDef(name=self.type, input_arg=taken, attr=static)
-        return found
+            definition = TENSORFLOW.OpDef(name=self.type, input_arg=taken, attr=static)
+        return definition
 
     @property
     def traceback(self) -> list[FrameSummary]:
@@ -176,7 +176,7 @@ def content_of(value: Any) -> Any:
     """The value of an attribute, with strings as bytes."""
     kind = value.WhichOneof("value")
     if kind == "list":
-        return next((list(found) for found in (value.list.s, value.list.i) if found), value_of(value))
+        return next((list(elements) for elements in (value.list.s, value.list.i) if elements), value_of(value))
     return value.s if kind == "s" else value_of(value)
 
 

@@ -80,10 +80,10 @@ def restored(
     saved = saved_graph(message, Path(file))
     if first is None and documented is None:
         return imported(saved, make, reader)
-    found = _Marks(message, documented)
-    saved.variables |= found.variables
+    marked = _Marks(message, documented)
+    saved.variables |= marked.variables
     _make_variables(saved, make)
-    return _read(saved, found)
+    return _read(saved, marked)
 
 
 def imported(saved: SavedGraph, make: Make, reader: Callable[..., Reader] | None = None) -> Graph:
@@ -110,11 +110,14 @@ def _documented(message: Any, file: str, make: Make) -> Origin | None:
     function = document_in(message) or hidden_document(message)
     if function is None:
         return None
-    found, names = graph_of_proto(message, function, file, make, _recording), {node.name for node in message.node}
-    made = Origin(*found)
+    origin_parts, names = (
+        graph_of_proto(message, function, file, make, _recording),
+        {node.name for node in message.node},
+    )
+    made = Origin(*origin_parts)
     if made.places.keys() <= names:
         return made
-    return max(made, Origin(*found, theirs=False), key=lambda origin: len(origin.places.keys() & names))
+    return max(made, Origin(*origin_parts, theirs=False), key=lambda origin: len(origin.places.keys() & names))
 
 
 def _recording(name: str) -> Graph:
@@ -239,8 +242,8 @@ class _Marks:
 
 
 def _attributes(node: Any) -> dict[str, bytes]:
-    found = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
-    return {name: value for name, value in found.items() if name not in ("_output_shapes", KEPT)}
+    attributes = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
+    return {name: value for name, value in attributes.items() if name not in ("_output_shapes", KEPT)}
 
 
 class _Body(Body):

@@ -87,8 +87,8 @@ class Blocks:
 
     def signed(self, at: int, mark: bytes, place: str) -> int:
         """Check the mark of a block, and return the address behind it."""
-        if (found := bytes(self.part(at, len(mark), place))) != mark:
-            raise self.wrong(place, f"{found!r} at {at}", f"a block that begins with {mark!r}")
+        if (start := bytes(self.part(at, len(mark), place))) != mark:
+            raise self.wrong(place, f"{start!r} at {at}", f"a block that begins with {mark!r}")
         return at + len(mark)
 
     def _superblock(self) -> int:
@@ -121,11 +121,11 @@ class Blocks:
             if (version := self.number(at, 1, place)) != 1:
                 raise self.wrong(place, f"a header of version {version}", "version 1 or 2")
             parse, blocks, options = self._old_messages, [(at + 16, self.number(at + 8, 4, place))], 0
-        found: list[Message] = []
+        messages: list[Message] = []
         seen = set[int]()
         for begin, size in blocks:  # which grows
             self.part(begin, size, place)
-            if begin in seen or len(found) > MOST:
+            if begin in seen or len(messages) > MOST:
                 raise self.wrong(place, "a header without end", "blocks that follow each other")
             seen.add(begin)
             for message in parse(begin, begin + size, options, place):
@@ -135,8 +135,8 @@ class Blocks:
                         where, length = self.signed(where, b"OCHK", place), length - 8
                     blocks.append((where, length))
                 else:
-                    found.append(message)
-        return found
+                    messages.append(message)
+        return messages
 
     def _new_header(self, at: int, place: str) -> tuple[int, int]:
         options, begin = self.number(at + 5, 1, place), at + 6
@@ -227,7 +227,7 @@ class Blocks:
 
     def links(self, tree: int, heap: int, place: str) -> dict[str, int]:
         """The names of a group, and the addresses of their headers; links to other names are left out."""
-        found: dict[str, int] = {}
+        addresses: dict[str, int] = {}
         for _, leaf in self.leaves(tree, 0, 8, place):
             at = self.signed(leaf, b"SNOD", place)
             count = self.number(at + 2, 2, place)
@@ -236,7 +236,7 @@ class Blocks:
             for entry in range(at, at + 40 * count, 40):
                 header = self.number(entry + 8, 8, place)
                 if header != NOWHERE and self.number(entry + 16, 4, place) != 2:
-                    found[self.name(heap, self.number(entry, 8, place), place)] = header
-                if len(found) > MOST:
+                    addresses[self.name(heap, self.number(entry, 8, place), place)] = header
+                if len(addresses) > MOST:
                     raise self.wrong(place, f"more than {MOST} names", "a group that fits its file")
-        return found
+        return addresses

@@ -53,10 +53,10 @@ class Node:
 
     def _one(self, kind: int, what: str) -> int:
         """The address of the only message of a kind."""
-        found = next(self._all(kind), None)
-        if found is None:
+        message = next(self._all(kind), None)
+        if message is None:
             raise self.blocks.wrong(self.place, f"no {what}", f"an array with its {what}")
-        return found.begin
+        return message.begin
 
     def _attribute(self, message: Message) -> tuple[str, Any]:
         blocks, at, place = self.blocks, message.begin, f"{self.place}, an attribute"
@@ -146,12 +146,12 @@ class Array(Node):
             return self._without_elements()
         if tree == NOWHERE:
             raise blocks.wrong(place, "an array that was never written", "an array with its numbers")
-        found = dict(self._chunks(tree, chunk))
-        if len(found) != needed:
-            raise blocks.wrong(place, f"{len(found)} chunks", f"{needed} chunks of {chunk} for {shape}")
+        chunks = dict(self._chunks(tree, chunk))
+        if len(chunks) != needed:
+            raise blocks.wrong(place, f"{len(chunks)} chunks", f"{needed} chunks of {chunk} for {shape}")
         blocks.take(math.prod(shape) * kind.size + size, place)
         array = np.empty(shape, kind.numpy)
-        for corner, (where, length, mask) in found.items():
+        for corner, (where, length, mask) in chunks.items():
             used = [f for n, f in enumerate(filters) if not mask >> n & 1]
             data = unfiltered(blocks, blocks.part(where, length, place), size, kind.size, used, place)
             into = array[tuple(slice(c, c + n) for c, n in zip(corner, chunk, strict=True))]
@@ -253,9 +253,9 @@ class Group(Node):
         Raises:
             FormatError: there is none.
         """
-        if not isinstance(found := self[path], Group):
-            raise self.blocks.wrong(found.place, "an array", "a group")
-        return found
+        if not isinstance(node := self[path], Group):
+            raise self.blocks.wrong(node.place, "an array", "a group")
+        return node
 
     def arrays(self) -> Iterator[Array]:
         """All arrays, each group once."""

@@ -74,7 +74,7 @@ def filters_at(blocks: Blocks, at: int, place: str) -> list[Filter]:
     """Read the filters of chunks, in the order in which they were applied."""
     version, count = tuple(blocks.part(at, 2, place))
     at += 8 if version == 1 else 2
-    found = []
+    filters = []
     for _ in range(count):
         number = blocks.number(at, 2, place)
         named = version == 1 or number >= 256
@@ -83,9 +83,9 @@ def filters_at(blocks: Blocks, at: int, place: str) -> list[Filter]:
         flags, values = blocks.number(at, 2, place), blocks.number(at + 2, 2, place)
         if number not in (DEFLATE, SHUFFLE, FLETCHER):
             raise blocks.wrong(place, f"chunks with the filter {number}", "deflate (gzip), shuffle or fletcher32")
-        found.append(Filter(number, bool(flags & 1)))
+        filters.append(Filter(number, bool(flags & 1)))
         at += 4 + (length + -length % 8 if version == 1 else length) + 4 * (values + (version == 1 and values % 2))
-    return found
+    return filters
 
 
 def unfiltered(blocks: Blocks, data: memoryview, size: int, item: int, filters: list[Filter], place: str) -> bytes:
@@ -102,22 +102,22 @@ def unfiltered(blocks: Blocks, data: memoryview, size: int, item: int, filters: 
     Raises:
         FormatError: they are damaged, or of another size.
     """
-    found: bytes | memoryview = data
+    content: bytes | memoryview = data
     for each in reversed(filters):
         if each.number == FLETCHER:
-            found = found[:-4]
+            content = content[:-4]
         elif each.number == DEFLATE:
-            if size > RATIO * len(found) + 64:
-                raise blocks.wrong(place, f"a chunk of {len(found)} bytes for {size}", "a chunk that zlib can make")
+            if size > RATIO * len(content) + 64:
+                raise blocks.wrong(place, f"a chunk of {len(content)} bytes for {size}", "a chunk that zlib can make")
             try:
-                found = zlib.decompressobj().decompress(found, size + 4)
+                content = zlib.decompressobj().decompress(content, size + 4)
             except zlib.error as error:
                 raise blocks.wrong(place, f"a damaged chunk ({error})", "a whole file") from None
         else:
-            whole = np.frombuffer(found, np.uint8)
+            whole = np.frombuffer(content, np.uint8)
             rest = len(whole) % item
             parts = whole[: len(whole) - rest].reshape(item, -1).T.tobytes()
-            found = parts + whole[len(whole) - rest :].tobytes()
-    if len(found) != size:
-        raise blocks.wrong(place, f"a chunk of {len(found)} bytes", f"{size} bytes")
-    return bytes(found)
+            content = parts + whole[len(whole) - rest :].tobytes()
+    if len(content) != size:
+        raise blocks.wrong(place, f"a chunk of {len(content)} bytes", f"{size} bytes")
+    return bytes(content)

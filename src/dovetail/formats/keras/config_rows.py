@@ -186,17 +186,17 @@ def words(cls: str) -> Words:
 @cache
 def parsed(text: str) -> Words:
     """Words for arguments, in the language of this table."""
-    found = Words({}, set(), {}, {})
+    rows = Words({}, set(), {}, {})
     for word in text.split():
         if word[0] == "-":
-            found.dropped.add(word[1:])
+            rows.dropped.add(word[1:])
         elif "=" in word:
             name, _, literal = word.partition("=")
-            (found.defaults if name[0] == "+" else found.fixed)[name.lstrip("+")] = ast.literal_eval(literal)
+            (rows.defaults if name[0] == "+" else rows.fixed)[name.lstrip("+")] = ast.literal_eval(literal)
         else:
             old, _, new = word.partition(":")
-            found.renamed[old] = new
-    return found
+            rows.renamed[old] = new
+    return rows
 
 
 def renamed(cls: str, rows: Words, given: dict[str, Any], value_of: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -215,19 +215,19 @@ def renamed(cls: str, rows: Words, given: dict[str, Any], value_of: Callable[[st
         >>> renamed("Dense", words("Dense"), {"output_dim": 2, "init": "one"}, value_of)
         {'units': 2, 'kernel_initializer': 'ones'}
     """
-    found = dict[str, Any]()
+    arguments = dict[str, Any]()
     for name, value in given.items():
         if name in rows.fixed:
             if value != rows.fixed[name] and value is not None:
                 raise Refused(name, value, rows.fixed[name])
         elif name in rows.renamed or name not in rows.dropped:
             new = rows.renamed.get(name, name)
-            found[new] = value_of(new, value)
-    if (parts := JOINED.get(cls)) and all(part in found for part in parts):
-        found["kernel_size"] = [found.pop(part) for part in parts]
-    if "forget_bias_init" in found:
-        found["unit_forget_bias"] = found.pop("forget_bias_init") in ("one", "ones")
-    return found
+            arguments[new] = value_of(new, value)
+    if (parts := JOINED.get(cls)) and all(part in arguments for part in parts):
+        arguments["kernel_size"] = [arguments.pop(part) for part in parts]
+    if "forget_bias_init" in arguments:
+        arguments["unit_forget_bias"] = arguments.pop("forget_bias_init") in ("one", "ones")
+    return arguments
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

@@ -69,8 +69,8 @@ class Configs:
         base = name.rpartition(">")[2]
         if base not in self.own and name not in self.own:
             name, inner = self._renamed(base, inner, place)
-        found = _classified(name, self._arguments(name, inner, place, depth))
-        return found | {key: config[key] for key in ("name", "build_config") if key in config}
+        layer = _classified(name, self._arguments(name, inner, place, depth))
+        return layer | {key: config[key] for key in ("name", "build_config") if key in config}
 
     def _parts(self, config: Any, place: str) -> tuple[str, Any]:
         if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
@@ -84,8 +84,8 @@ class Configs:
         """The class in Keras 3, with the arguments that its old name implies."""
         if name == "Merge" and isinstance(inner, dict):
             if inner.get("mode") not in MERGES:
-                found = f"the mode {inner.get('mode')!r}"
-                raise FormatError(self.file, place, found, f"one of {', '.join(MERGES)}")
+                actual = f"the mode {inner.get('mode')!r}"
+                raise FormatError(self.file, place, actual, f"one of {', '.join(MERGES)}")
             name, more = MERGES[inner["mode"]]
             kept = {"Concatenate": ("concat_axis",), "Dot": ("dot_axes",)}.get(name, ())
             return name, {k: v for k, v in inner.items() if k in ("name", "trainable", *kept)} | more
@@ -168,22 +168,22 @@ class Configs:
         """A Sequential; its first layer may have the shape of the input."""
         config = {"layers": inner} if isinstance(inner, list) else inner
         layers = [self.model(each, place, depth + 1) for each in self._list(config.get("layers"), place)]
-        found = {"name": config.get("name", "sequential"), "layers": layers}
+        model = {"name": config.get("name", "sequential"), "layers": layers}
         if layers and layers[0]["class_name"] != "InputLayer" and (given := input_of(config["layers"][0])):
             name = f"{layers[0]['config'].get('name', 'first')}_input"
             layers.insert(
                 0, {"class_name": "InputLayer", "registered_name": "InputLayer", "config": {**given, "name": name}}
             )
         if config.get("build_input_shape") is not None:
-            found["build_input_shape"] = config["build_input_shape"]
-        return found
+            model["build_input_shape"] = config["build_input_shape"]
+        return model
 
     def _functional(self, inner: dict[str, Any], place: str, depth: int) -> dict[str, Any]:
         """A functional model: its layers and the nodes between them."""
         layers = self._list(inner["layers"], place)
         numbers = _Numbers(inner, self.old)
-        found: dict[str, Any] = {key: inner[key] for key in ("name", "trainable") if key in inner}
-        found["layers"] = []
+        config: dict[str, Any] = {key: inner[key] for key in ("name", "trainable") if key in inner}
+        config["layers"] = []
         for layer in layers:
             made = self.model(layer, place, depth + 1)
             nodes = self._list(layer.get("inbound_nodes", []), f"{place}, inbound_nodes")
@@ -191,11 +191,11 @@ class Configs:
             made["inbound_nodes"] = [self._node(made["class_name"], node, numbers, at) for node in nodes]
             if isinstance(name := layer.get("name"), str):
                 made["config"]["name"] = made["name"] = name
-            found["layers"].append(made)
+            config["layers"].append(made)
         for key in ("input_layers", "output_layers"):
             ends = numbers.ends(inner.get(key))
-            found[key] = ends[0] if self.old and isinstance(ends, list) and len(ends) == 1 else ends
-        return found
+            config[key] = ends[0] if self.old and isinstance(ends, list) and len(ends) == 1 else ends
+        return config
 
     def _node(self, cls: str, node: Any, numbers: _Numbers, place: str) -> dict[str, Any]:
         """A call of a layer: its tensors, then the arguments that stand beside each of them."""

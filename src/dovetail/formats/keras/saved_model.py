@@ -52,21 +52,21 @@ def read_folder(path: str | os.PathLike[str]) -> SavedKeras:
     """
     folder = Path(path)
     file, text = _root(folder)
-    found = config_of(text, file, "the model") if text else {}
-    if not isinstance(found, dict):
-        raise FormatError(file, "the model", f"{type(found).__name__}", "an object of JSON")
+    described = config_of(text, file, "the model") if text else {}
+    if not isinstance(described, dict):
+        raise FormatError(file, "the model", f"{type(described).__name__}", "an object of JSON")
     try:
-        found = _plain(found, file)
+        described = _plain(described, file)
     except RecursionError:
         raise FormatError(file, "the model", "JSON that is nested too deeply", "objects of some levels") from None
-    config = {"class_name": found.get("class_name"), "config": found.get("config")}
+    config = {"class_name": described.get("class_name"), "config": described.get("config")}
     is_whole = isinstance(config["class_name"], str) and isinstance(config["config"], dict)
-    training = found.get("training_config")
+    training = described.get("training_config")
     return SavedKeras(
         folder,
-        config if is_whole else found.get("model_config"),
+        config if is_whole else described.get("model_config"),
         training if isinstance(training, dict) else None,
-        found.get("save_spec"),
+        described.get("save_spec"),
         str(folder / "variables" / "variables"),
     )
 

@@ -23,12 +23,12 @@ def config_of(text: str | bytes, file: Path, place: str) -> Any:
         >>> config_of('{"class_name": "AUC", "config": {"num_thresholds": 200}}', Path("x"), "metrics")["config"]
         {'num_thresholds': 200}
     """
-    found = parse(text, file, place, room_of(len(text)), infinite=True)
-    parts = [found]
+    config = parse(text, file, place, room_of(len(text)), infinite=True)
+    parts = [config]
     for part in parts:
         inner = part.values() if isinstance(part, dict) else part
         parts += [each for each in inner if isinstance(each, (dict, list))]
         for name in LISTS if isinstance(part, dict) else ():
             if isinstance(size := part.get(name), int):
                 fold(NUMBER * max(size, 0), name)
-    return found
+    return config

@@ -46,22 +46,22 @@ def optimizer(config: Any, *, takes_decay: bool = False) -> dict[str, Any]:
     name, given = base(config["class_name"]), dict(config["config"])
     if isinstance(scale := given.get("loss_scale"), dict):
         given |= scale.get("config") or {}
-    found = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
-    decay = found.pop("decay", 0)
+    settings = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
+    decay = settings.pop("decay", 0)
     if name == "Nadam":
-        found.update(_decay_of_momentum(given) if takes_decay else {})
+        settings.update(_decay_of_momentum(given) if takes_decay else {})
     elif decay and takes_decay:
-        found["decay"] = decay
-    elif decay and isinstance(rate := found.get("learning_rate"), (int, float)):
-        found["learning_rate"] = {
+        settings["decay"] = decay
+    elif decay and isinstance(rate := settings.get("learning_rate"), (int, float)):
+        settings["learning_rate"] = {
             "class_name": "InverseTimeDecay",
             "config": {"initial_learning_rate": rate, "decay_steps": 1, "decay_rate": decay},
         }
-    if found.get("epsilon", 0) is None:
-        del found["epsilon"]
-    if isinstance(found.get("inner_optimizer"), dict):
-        found["inner_optimizer"] = optimizer(found["inner_optimizer"], takes_decay=takes_decay)
-    return {"class_name": OPTIMIZERS.get(name, name), "config": found}
+    if settings.get("epsilon", 0) is None:
+        del settings["epsilon"]
+    if isinstance(settings.get("inner_optimizer"), dict):
+        settings["inner_optimizer"] = optimizer(settings["inner_optimizer"], takes_decay=takes_decay)
+    return {"class_name": OPTIMIZERS.get(name, name), "config": settings}
 
 
 def _decay_of_momentum(given: dict[str, Any]) -> dict[str, float]:

@@ -72,12 +72,12 @@ def named(group: Group) -> dict[str, Array]:
         FormatError: they are damaged.
     """
     names = _texts(group, "weight_names") or [name for name in group if name.startswith("param_")]
-    found = {}
+    arrays = {}
     for name in names:
         if not isinstance(array := group[name], Array):
             raise group.blocks.wrong(array.place, "a group", "an array")
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
 def _text(group: Group, name: str) -> str:

@@ -22,16 +22,16 @@ def attributes_of(protos: Iterable[Any], tensors: Tensors, given: Mapping[str, A
         tensors: reads arrays.
         given: the attributes of the call of the function that has the node, to which its attributes may refer.
     """
-    found: Attributes = {}
+    attributes: Attributes = {}
     for proto in protos:
         if proto.ref_attr_name:
             if proto.ref_attr_name in given:
-                found[proto.name] = given[proto.ref_attr_name]
+                attributes[proto.name] = given[proto.ref_attr_name]
         elif (kind := proto.type or _guessed(proto)) in FIELDS:
-            found[proto.name] = _plain(getattr(proto, FIELDS[kind]), kind, tensors)
+            attributes[proto.name] = _plain(getattr(proto, FIELDS[kind]), kind, tensors)
         elif kind in LISTS:
-            found[proto.name] = [_plain(item, kind - 5, tensors) for item in getattr(proto, LISTS[kind])]
-    return found
+            attributes[proto.name] = [_plain(item, kind - 5, tensors) for item in getattr(proto, LISTS[kind])]
+    return attributes
 
 
 def _guessed(proto: Any) -> int:
@@ -47,10 +47,10 @@ def _plain(value: Any, kind: int, tensors: Tensors) -> Any:
 
 
 def _dtype(value: Any) -> Any:
-    found = dtype_of(value) if isinstance(value, int) else None
-    if found is None:
+    dtype = dtype_of(value) if isinstance(value, int) else None
+    if dtype is None:
         raise Unreadable(f"Dovetail does not compute with ONNX's dtype {value}")
-    return found
+    return dtype
 
 
 # a converter's name → (the value of an attribute) → a static value

@@ -80,9 +80,9 @@ def _by_axes(node: Node, index: int, read: Callable[[Node], list[Any]]) -> list[
 
 def _with(node: Node, arrays: dict[int, Any]) -> Node:
     """A node with arrays in place of some inputs."""
-    found = copy.copy(node)
-    found.inputs = [Weight("", np.asarray(arrays[i])) if i in arrays else one for i, one in enumerate(node.inputs)]
-    return found
+    copied = copy.copy(node)
+    copied.inputs = [Weight("", np.asarray(arrays[i])) if i in arrays else one for i, one in enumerate(node.inputs)]
+    return copied
 
 
 def _integer(node: Node, index: int) -> Any:

@@ -53,9 +53,9 @@ def rounded(x: Any, kind: Small, saturates: bool) -> Any:
     size = ops.where(ops.less(ops.absolute(x), 2.0**kind.lowest), small, ops.bitcast(bits, "float32"))
     beyond = kind.largest if saturates or not kind.has_nan else float("inf") if kind.has_infinity else float("nan")
     size = ops.where(ops.greater(size, kind.largest), ops.full_like(size, beyond), size)
-    found = ops.where(ops.less(ops.bitcast(x, "int32"), 0), -size, size)
-    found = found if kind.has_zeros else ops.where(ops.equal(size, 0), ops.zeros_like(size), found)
-    return ops.where(ops.isnan(x), x if kind.has_nan else ops.full_like(x, -0.0), found)
+    signed = ops.where(ops.less(ops.bitcast(x, "int32"), 0), -size, size)
+    signed = signed if kind.has_zeros else ops.where(ops.equal(size, 0), ops.zeros_like(size), signed)
+    return ops.where(ops.isnan(x), x if kind.has_nan else ops.full_like(x, -0.0), signed)
 
 
 def _power(x: Any, mode: str, saturates: bool) -> Any:
@@ -67,8 +67,8 @@ def _power(x: Any, mode: str, saturates: bool) -> Any:
     exponent = exponent + ops.cast(ops.greater_equal(fraction, LEAST[mode]), "int32")
     exponent = ops.minimum(exponent, 254 if saturates else 255)
     power = ops.bitcast(ops.left_shift(exponent, 23), "float32")
-    found = ops.where(ops.equal(exponent, 0), ops.full_like(x, 2.0**-127), power)
-    return ops.where(ops.isnan(x), x, found)
+    rounded_power = ops.where(ops.equal(exponent, 0), ops.full_like(x, 2.0**-127), power)
+    return ops.where(ops.isnan(x), x, rounded_power)
 
 
 def cast_to(x: Any, number: int, saturates: bool = True, mode: str = "up") -> Any:
@@ -87,8 +87,8 @@ def cast_to(x: Any, number: int, saturates: bool = True, mode: str = "up") -> An
         x = _whole(x, number)
     elif dtype.is_bool:
         x = ops.not_equal(x, 0) if not x.dtype.is_bool else x
-    found = ops.cast(x, dtype)
-    return Narrow(found, number) if number in CARRIERS else found
+    converted = ops.cast(x, dtype)
+    return Narrow(converted, number) if number in CARRIERS else converted
 
 
 def _whole(x: Any, number: int) -> Any:

@@ -58,8 +58,8 @@ def _bernoulli(node: Node) -> Any:
 def _multinomial(node: Node) -> Any:
     """Classes, drawn by the logarithms of their shares, for each row."""
     logits, count = node.tensor(0), node.attrs.get("sample_size", 1)
-    found = ops.random.categorical(_key(node), logits, (count,))
-    return ops.cast(found, dtype_of(node.attrs.get("dtype", 6)))
+    classes = ops.random.categorical(_key(node), logits, (count,))
+    return ops.cast(classes, dtype_of(node.attrs.get("dtype", 6)))
 
 
 @special("Dropout")

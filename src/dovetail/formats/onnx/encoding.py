@@ -41,28 +41,28 @@ def value_info(name: str, dtype: Any, shape: Sequence[int | None] | None, symbol
 
 def attribute(name: str, value: Any) -> Any:
     """An attribute of a node, of the type that its value says."""
-    kinds, found = ONNX.AttributeProto, ONNX.AttributeProto(name=name)
+    kinds, proto = ONNX.AttributeProto, ONNX.AttributeProto(name=name)
     if isinstance(value, np.ndarray):
-        found.type = kinds.TENSOR
-        found.t.CopyFrom(tensor_proto(value))
+        proto.type = kinds.TENSOR
+        proto.t.CopyFrom(tensor_proto(value))
     elif isinstance(value, ONNX.GraphProto):
-        found.type = kinds.GRAPH
-        found.g.CopyFrom(value)
+        proto.type = kinds.GRAPH
+        proto.g.CopyFrom(value)
     elif isinstance(value, DType):
-        found.type, found.i = kinds.INT, number_of(value)
+        proto.type, proto.i = kinds.INT, number_of(value)
     elif isinstance(value, str):
-        found.type, found.s = kinds.STRING, value.encode()
+        proto.type, proto.s = kinds.STRING, value.encode()
     elif isinstance(value, float):
-        found.type, found.f = kinds.FLOAT, value
+        proto.type, proto.f = kinds.FLOAT, value
     elif isinstance(value, (int, np.integer)):
-        found.type, found.i = kinds.INT, int(value)
+        proto.type, proto.i = kinds.INT, int(value)
     elif value and isinstance(value[0], str):
-        found.type = kinds.STRINGS
-        found.strings.extend(one.encode() for one in value)
+        proto.type = kinds.STRINGS
+        proto.strings.extend(one.encode() for one in value)
     elif value and isinstance(value[0], float):
-        found.type = kinds.FLOATS
-        found.floats.extend(value)
+        proto.type = kinds.FLOATS
+        proto.floats.extend(value)
     else:
-        found.type = kinds.INTS
-        found.ints.extend(map(int, value))
-    return found
+        proto.type = kinds.INTS
+        proto.ints.extend(map(int, value))
+    return proto

@@ -48,7 +48,7 @@ def results_of(
     """
     assert level.body is not None
     known, infos = level.body.values, {one.name: one for one in model.proto.graph.output}
-    found = []
+    results = []
     for name, value in values.items():
         origin = next((one for one in (name, *infos) if one in infos and _is(known.get(one), value, model)), None)
         source: Any = None
@@ -65,8 +65,8 @@ def results_of(
             declared = type_of(info.type)
             is_typed &= value.shape is None or declared.shape is not None  # ONNX's checker wants a shape
             info = info if is_typed or declared.spec == value.spec else None
-        found.append(Result(name, source, info))
-    return found
+        results.append(Result(name, source, info))
+    return results
 
 
 def _is(known: Any, value: Any, model: Model) -> bool:
@@ -94,13 +94,13 @@ def result_info(one: Result) -> Any:
 
 def input_info(one: Input, info: Any) -> Any:
     """The description of an input, as the file has it if that still holds."""
-    found = ONNX.ValueInfoProto()
+    described = ONNX.ValueInfoProto()
     if info is None or (one.tensor is not None and type_of(info.type).spec != one.tensor.spec):
-        found = value_info(one.name, one.tensor.dtype, one.tensor.shape)
+        described = value_info(one.name, one.tensor.dtype, one.tensor.shape)
     else:
-        found.CopyFrom(info)
-    found.name = one.name
-    return found
+        described.CopyFrom(info)
+    described.name = one.name
+    return described
 
 
 __all__ = ["Input", "Result", "input_info", "result_info", "results_of"]

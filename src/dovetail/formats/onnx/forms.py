@@ -16,12 +16,12 @@ from typing import Any
 @functools.cache
 def _forms() -> Mapping[str, list[tuple[int, dict[str, str]]]]:
     """Type → opsets, and what each adds: "" for the type itself, "#2" for a second input, attributes → defaults."""
-    found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    forms: dict[str, list[tuple[int, dict[str, str]]]] = {}
     for line in Path(__file__).with_name("forms.txt").read_text().splitlines():
         type, first, *added = line.split()
         pairs = {name: default for name, _, default in (one.partition("=") for one in added or [""])}
-        found.setdefault(type, []).append((int(first), pairs))
-    return found
+        forms.setdefault(type, []).append((int(first), pairs))
+    return forms
 
 
 def form(type: str, inputs: int, attrs: Mapping[str, Any], opset: int) -> tuple[dict[str, Any], int, str]:

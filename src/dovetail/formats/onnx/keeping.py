@@ -164,11 +164,11 @@ class Level:
         last = max((tensor.op for tensor in tensors), key=position, default=None)
         with self._behind(last):
             name = f"{record.node.name}/kept"
-            found = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, len(op.nodes))
+            outputs = opaque_outputs(copy, op, tensors, op.reason, dtypes, shapes, name, len(op.nodes))
         op.nodes.append(node)
         if node.is_own:
-            self.known |= dict(zip(record.results, found, strict=True))
-        for name, result in zip(record.results, found, strict=True):
+            self.known |= dict(zip(record.results, outputs, strict=True))
+        for name, result in zip(record.results, outputs, strict=True):
             if name in own and not made[name].op.is_removed:
                 rewire(copy, copy.get_tensor(made[name].name), result)
                 self._moved[made[name].name] = result
@@ -244,12 +244,12 @@ class Keeping:
 
     def _replaced(self, graph: Any, outputs: set[Any]) -> dict[Any, Any]:
         """Tensors that are gone → the ones that all nodes take now."""
-        found: dict[Any, Any] = {}
+        replaced: dict[Any, Any] = {}
         for record in self._records.all.get(graph, ()):
             for old, new in (record.swapped(outputs) or {}).items():
                 if old.op.is_removed:
-                    found[old] = new if found.get(old, new) is new else old
-        return found
+                    replaced[old] = new if replaced.get(old, new) is new else old
+        return replaced
 
     def _is_added(self, record: Record, level: Level, outputs: set[Any]) -> bool:
         """Whether a node is kept; its operation is added."""

@@ -112,12 +112,12 @@ class Layouts:
         """Compute an operator of constants."""
         if any(text not in self._arrays for text in node.input) or self._outputs & {*node.output}:
             return False
-        found = COMPUTED[node.op_type](
+        arrays = COMPUTED[node.op_type](
             attrs_of(node) | {"outputs": len(node.output)}, *(self._arrays[text] for text in node.input)
         )
-        for text, array in zip(node.output, found, strict=True):
+        for text, array in zip(node.output, arrays, strict=True):
             source = node.input[0]
-            is_only = len(found) == 1 and node.op_type == "Transpose" and self._uses[source] == 1
+            is_only = len(arrays) == 1 and node.op_type == "Transpose" and self._uses[source] == 1
             name = source if is_only else text
             self._arrays[name] = np.ascontiguousarray(array)
             self._uses[name] = self._uses[text]
@@ -165,11 +165,11 @@ class Layouts:
             for number, text in enumerate(inputs):
                 if text and text not in self._moved:
                     array = self._arrays.get(text)
-                    found = None if array is None else _ordered(array, order)
-                    if found is None:
+                    ordered = None if array is None else _ordered(array, order)
+                    if ordered is None:
                         return None
-                    if found is not array:
-                        fresh[number] = found
+                    if ordered is not array:
+                        fresh[number] = ordered
         else:
             return None
         for number, text in enumerate(inputs):

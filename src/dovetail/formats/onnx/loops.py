@@ -36,8 +36,8 @@ def _step(node: Node, values: Sequence[Any]) -> list[Any]:
     Raises:
         Unreadable: one is not.
     """
-    found = node.reader.subgraph(node, node.attrs["body"], values)
-    tensors = node.reader.tensors_of(found)
+    results = node.reader.subgraph(node, node.attrs["body"], values)
+    tensors = node.reader.tensors_of(results)
     if not all(map(is_tensor, tensors)):
         raise Unreadable("its body gives values that are no tensors")
     return tensors
@@ -62,9 +62,9 @@ def _loop(node: Node) -> Any:
     specs = _specs(node, [start, goes_on, *states])
     ranks = [spec.rank for spec in specs[1 : 1 + count]]
     if ranks != [state.spec.rank for state in states] and _starts(goes_on, limit):  # the first step gives the ranks
-        after, *found = _step(node, [start, goes_on, *states])
+        after, *results = _step(node, [start, goes_on, *states])
         start, goes_on = recorded(1, "int64"), ops.reshape(after, [])
-        states, rows = found[:count], found[count:]
+        states, rows = results[:count], results[count:]
         specs = _specs(node, [start, goes_on, *states])
     given = specs[1 + count :]
     if not all(spec.is_static for spec in given):
@@ -76,10 +76,10 @@ def _loop(node: Node) -> Any:
         return goes_on if limit is None else ops.logical_and(goes_on, ops.less(step, limit))
 
     def body(step: Any, goes_on: Any, *values: Any) -> Any:
-        after, *found = _step(node, [step, goes_on, *values[:count]])
-        rows = zip(values[count:], found[count:], strict=True)
+        after, *results = _step(node, [step, goes_on, *values[:count]])
+        rows = zip(values[count:], results[count:], strict=True)
         longer = [ops.concatenate([stack, ops.expand_dims(row, 0)], 0) for stack, row in rows]
-        return (step + 1, ops.reshape(after, []), *found[:count], *longer)
+        return (step + 1, ops.reshape(after, []), *results[:count], *longer)
 
     steps = None if limit is None else constant_of(limit)
     most = None if steps is None else int(steps)
@@ -101,12 +101,12 @@ def _unrolled(node: Node) -> list[Any]:
             break
         make(1)  # so that a loop without an end comes to the limit
         now = [Weight("", np.asarray(step, "int64")), Weight("", np.asarray(True))]
-        found = node.reader.subgraph(node, node.attrs["body"], [*now, *states])
-        after = found[0].array if isinstance(found[0], Weight) else constant_of(found[0])
+        results = node.reader.subgraph(node, node.attrs["body"], [*now, *states])
+        after = results[0].array if isinstance(results[0], Weight) else constant_of(results[0])
         if after is None:
             raise Unreadable("its body decides by values whether to go on")
-        goes_on, states = bool(after), found[1 : 1 + len(states)]
-        given.append(found[1 + len(states) :])
+        goes_on, states = bool(after), results[1 : 1 + len(states)]
+        given.append(results[1 + len(states) :])
     return [*states, *(ops.stack(node.reader.tensors_of(rows)) for rows in zip(*given, strict=True))]
 
 
@@ -152,12 +152,12 @@ def _scan(node: Node) -> Any:
     places = zip(
         xs, node.attrs.get("scan_input_axes", none), node.attrs.get("scan_input_directions", none), strict=False
     )
-    found = _scanned(node, states, [_moved(x, axis, backward) for x, axis, backward in places])
-    outputs = found[len(states) :]
+    results = _scanned(node, states, [_moved(x, axis, backward) for x, axis, backward in places])
+    outputs = results[len(states) :]
     axes, directions = node.attrs.get("scan_output_axes", none), node.attrs.get("scan_output_directions", none)
     outputs = [ops.flip(y, 0) if backward else y for y, backward in zip(outputs, directions, strict=False)]
     outputs = [ops.moveaxis(y, 0, axis) if axis else y for y, axis in zip(outputs, axes, strict=False)]
-    return [*found[: len(states)], *outputs]
+    return [*results[: len(states)], *outputs]
 
 
 def _scan_of_batches(node: Node) -> list[Any]:
@@ -175,4 +175,4 @@ def _scan_of_batches(node: Node) -> list[Any]:
         own = [value[number] for value in values]
         xs = [_moved(x, 0, back) for x, back in zip(own[len(own) - count :], backward, strict=True)]
         each.append(_scanned(node, own[: len(own) - count], xs))
-    return [ops.stack(list(found)) for found in zip(*each, strict=True)]
+    return [ops.stack(list(rows)) for rows in zip(*each, strict=True)]

@@ -49,8 +49,8 @@ def _(
     parameters: Any = None,
     **window: Any,
 ) -> Any:
-    found = convolved(x, kernel, bias, **window)
-    return _activated(found if other is None else found + other, activation, parameters)
+    images = convolved(x, kernel, bias, **window)
+    return _activated(images if other is None else images + other, activation, parameters)
 
 
 @row(
@@ -69,9 +69,9 @@ def _(
     first: float | None = None,
     second: float | None = None,
 ) -> Any:
-    found = ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
+    product = ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
     parameters = [one for one in (first, second) if one is not None]
-    return _activated(found if c is None else found + beta * c, activation, parameters)
+    return _activated(product if c is None else product + beta * c, activation, parameters)
 
 
 @row(f"{DOMAIN}.FusedMatMul: a b; alpha transA transB transBatchA=0 transBatchB=0")
@@ -99,8 +99,8 @@ def _(x: Any, skip: Any, scale: Any, shift: Any = None, bias: Any = None, epsilo
     total = x + skip if bias is None else x + skip + bias
     mean, variance = ops.moments(total, [-1], keepdims=True)
     inverse = ops.rsqrt(variance + epsilon)
-    found = (total - mean) * inverse * scale
-    return found if shift is None else found + shift, mean, inverse, total
+    scaled = (total - mean) * inverse * scale
+    return scaled if shift is None else scaled + shift, mean, inverse, total
 
 
 @row(f"{DOMAIN}.SkipSimplifiedLayerNormalization: x skip scale bias; epsilon")
@@ -154,8 +154,8 @@ def _plain(node: Node) -> Any:
 @special(f"{DOMAIN}.QLinearConcat")
 def _joined(node: Node) -> Any:
     parts = [_number(node, first) for first in range(2, len(node.inputs), 3)]
-    found = ops.concatenate(parts, node.attrs["axis"])
-    return quantized(found, node.tensor(0), node.tensor(1), node.number(1))
+    joined = ops.concatenate(parts, node.attrs["axis"])
+    return quantized(joined, node.tensor(0), node.tensor(1), node.number(1))
 
 
 @special(f"{DOMAIN}.QLinearGlobalAveragePool")
@@ -175,11 +175,11 @@ def _averaged(node: Node) -> Any:
     x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
     names = {"ceil_mode": "ceil", "count_include_pad": "padded", "auto_pad": "auto", "kernel_shape": "size"}
     names |= {name: name for name in ("strides", "pads", "dilations")}
-    found = averaged(
+    means = averaged(
         ops.moveaxis(x, -1, 1) if is_last else x,
         **{ours: node.attrs[name] for name, ours in names.items() if name in node.attrs},
     )
-    return _result(node, ops.moveaxis(found, 1, -1) if is_last else found, 3)
+    return _result(node, ops.moveaxis(means, 1, -1) if is_last else means, 3)
 
 
 @special(f"{DOMAIN}.QLinearSoftmax")
@@ -194,8 +194,8 @@ def _shares(node: Node) -> Any:
 
 @special(f"{DOMAIN}.QLinearReduceMean")
 def _mean(node: Node) -> Any:
-    found = ops.mean(_number(node, 0), node.attrs.get("axes"), bool(node.attrs.get("keepdims", 1)))
-    return _result(node, found, 3)
+    means = ops.mean(_number(node, 0), node.attrs.get("axes"), bool(node.attrs.get("keepdims", 1)))
+    return _result(node, means, 3)
 
 
 @special(f"{DOMAIN}.QGemm")
@@ -204,24 +204,24 @@ def _product(node: Node) -> Any:
     a = _number(node, 0)
     b = dequantized(node.tensor(3), node.tensor(4), _given(node, 5), 0 if turned[1] else -1)
     alpha = node.attrs.get("alpha", 1.0)
-    found = ops.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * alpha
+    product = ops.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * alpha
     if node.has(6):
-        found = found + ops.cast(node.tensor(6), found.dtype) * (node.tensor(1) * node.tensor(4) * alpha)
-    return _result(node, found, 7) if node.has(7) else found
+        product = product + ops.cast(node.tensor(6), product.dtype) * (node.tensor(1) * node.tensor(4) * alpha)
+    return _result(node, product, 7) if node.has(7) else product
 
 
 @special(f"{DOMAIN}.MatMulIntegerToFloat")
 def _scaled(node: Node) -> Any:
     a = dequantized(node.tensor(0), node.tensor(2), _given(node, 4))
-    found = ops.matmul(a, dequantized(node.tensor(1), node.tensor(3), _given(node, 5), -1))
-    return found + node.tensor(6) if node.has(6) else found
+    product = ops.matmul(a, dequantized(node.tensor(1), node.tensor(3), _given(node, 5), -1))
+    return product + node.tensor(6) if node.has(6) else product
 
 
 @special(f"{DOMAIN}.DynamicQuantizeMatMul")
 def _fitted(node: Node) -> Any:
     b = dequantized(node.tensor(1), node.tensor(2), _given(node, 3), -1)
-    found = ops.matmul(dequantized(*fitted(node.tensor(0))), b)
-    return found + node.tensor(4) if node.has(4) else found
+    product = ops.matmul(dequantized(*fitted(node.tensor(0))), b)
+    return product + node.tensor(4) if node.has(4) else product
 
 
 @special(f"{DOMAIN}.DynamicQuantizeLSTM")

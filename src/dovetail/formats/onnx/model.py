@@ -235,10 +235,10 @@ class Model:
 
             reader = self._reader(weights, guess)
             reader.records.begin(graph)
-            placed, found = self._values(reader, shapes, values)
+            placed, read_values = self._values(reader, shapes, values)
             results: list[Any] = []
             outputs: list[Any] = []
-            for value in found:
+            for value in read_values:
                 results.append(result_of(reader, value, outputs))
         reader.records.end()
         graph.outputs = outputs

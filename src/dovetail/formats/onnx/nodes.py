@@ -94,9 +94,9 @@ class Pending(Foreign):
     @classmethod
     def of(cls, name: str, reason: str, part: Part | None = None, number: int = 0) -> Pending:
         """Make one."""
-        found = cls(name, reason)
-        found.part, found.number = part, number
-        return found
+        pending = cls(name, reason)
+        pending.part, pending.number = part, number
+        return pending
 
 
 class Part(NamedTuple):
@@ -189,8 +189,8 @@ class Node:
     @cached_property
     def attrs(self) -> dict[str, Any]:
         """Its attributes, and the number of its outputs."""
-        found = attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
-        return {**found, "outputs": len(self.proto.output)}
+        attributes = attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
+        return {**attributes, "outputs": len(self.proto.output)}
 
     def has(self, index: int) -> bool:
         """Whether an input is there."""
@@ -234,10 +234,10 @@ class Node:
         Raises:
             Unreadable: it is something else.
         """
-        found = self.attrs[name]
-        if not isinstance(found, np.ndarray):
+        array = self.attrs[name]
+        if not isinstance(array, np.ndarray):
             raise Unreadable(f"its attribute {name!r} is no tensor")
-        return found.reshape(-1)
+        return array.reshape(-1)
 
     def constant(self, index: int) -> Any:
         """An input that must be known before the graph runs, as a Python number or a list.
@@ -245,9 +245,9 @@ class Node:
         Raises:
             Unreadable: it is not known.
         """
-        found = self.known(index)
-        if found is not None:
-            return plain(found)
+        array = self.known(index)
+        if array is not None:
+            return plain(array)
         self.reader.need(self.tensor(index))
         raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
 
@@ -262,8 +262,8 @@ class Node:
 
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""
-        found = self.known(index)
-        return self.tensor(index) if found is None else plain(found.reshape(-1))
+        array = self.known(index)
+        return self.tensor(index) if array is None else plain(array.reshape(-1))
 
 
 def tensors_of(value: Any) -> Iterator[Any]:

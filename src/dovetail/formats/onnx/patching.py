@@ -170,13 +170,13 @@ class Patch(Writer):
         """The nodes that no result of the file needs, as far as their inputs are there."""
         needed, names = _reached(self._file.node, self._model.outputs), {*self._given}
         names |= {name for node in (*kept, *fresh) for name in node.output}
-        found = []
+        dead = []
         for node in self._file.node:
             is_dead = needed.isdisjoint(node.output) and self._keeping.is_unchanged(node, self._model.versions)
             if is_dead and names.issuperset(needs(node)) and names.isdisjoint(node.output):
-                found.append(node)
+                dead.append(node)
                 names |= {*node.output} - {""}
-        return found
+        return dead
 
     def _ordered(self, old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
         """Nodes of the file in its order, each behind the nodes that it needs."""
@@ -184,16 +184,16 @@ class Patch(Writer):
         rank = [min((place[name] for name in node.output if name in place), default=len(place)) for node in old]
         nodes = [old[index] for index in sorted(range(len(old)), key=rank.__getitem__)] + list(new)
         maker = {name: number for number, node in enumerate(nodes) for name in node.output if name}
-        found, stack, seen = dict[int, None](), list(range(len(nodes)))[::-1], set[int]()
+        order, stack, seen = dict[int, None](), list(range(len(nodes)))[::-1], set[int]()
         while stack:
             number = stack.pop()
             behind = [maker[name] for name in needs(nodes[number]) if name in maker] if number not in seen else []
             seen.add(number)
-            if ahead := [one for one in behind if one not in found and one not in seen]:
+            if ahead := [one for one in behind if one not in order and one not in seen]:
                 stack += [number, *reversed(ahead)]
             else:
-                found[number] = None
-        return [nodes[number] for number in found]
+                order[number] = None
+        return [nodes[number] for number in order]
 
     def _set_values(self, graph: Any, texts: set[str]) -> dict[str, np.ndarray]:
         """Leave the initializers and descriptions of values that are there; return the arrays that are others."""
@@ -267,15 +267,22 @@ class Patch(Writer):
         held = {one.name for one in graph.initializer} - baked
         order = [one.name for one in self._file.input if one.name in known]
         if order == [one.before for one in inputs]:
-            found = [known.get(one.name, one) for one in self._file.input if one.name in known or one.name in held]
+            descriptions = [
+                known.get(one.name, one) for one in self._file.input if one.name in known or one.name in held
+            ]
         else:
-            found = [*known.values(), *(one for one in self._file.input if one.name not in known and one.name in held)]
-        named = {one.name for one in found}
-        found += [value_info(name, one.dtype, one.shape) for one, name in state.items() if name not in named]
+            descriptions = [
+                *known.values(),
+                *(one for one in self._file.input if one.name not in known and one.name in held),
+            ]
+        named = {one.name for one in descriptions}
+        descriptions += [value_info(name, one.dtype, one.shape) for one, name in state.items() if name not in named]
         if message.ir_version < 4:
-            found += [value_info(name, self.initializers[name].dtype, self.initializers[name].shape) for name in new]
+            descriptions += [
+                value_info(name, self.initializers[name].dtype, self.initializers[name].shape) for name in new
+            ]
         del graph.input[:]
-        graph.input.extend(found)
+        graph.input.extend(descriptions)
         del graph.output[:]
         for one in results:
             graph.output.add().CopyFrom(result_info(one))
@@ -299,27 +306,27 @@ class Patch(Writer):
 
     def _called(self, nodes: Iterable[Any]) -> set[tuple[str, str, str]]:
         """The functions that nodes call, also inside of others."""
-        found, stack = set[tuple[str, str, str]](), list(nodes)
+        called, stack = set[tuple[str, str, str]](), list(nodes)
         while stack:
             node = stack.pop()
             stack += [inner for graph in subgraphs(node) for inner in graph.node]
             key = node.domain, node.op_type, node.overload
-            if key in self._model.functions and key not in found:
-                found.add(key)
+            if key in self._model.functions and key not in called:
+                called.add(key)
                 stack += self._model.functions[key].node
-        return found
+        return called
 
 
 def _reached(nodes: Iterable[Any], wanted: Iterable[str]) -> set[str]:
     """The names that some values need, with their own."""
     maker = {name: node for node in nodes for name in node.output if name}
-    found, stack = set[str](), list(wanted)
+    reached, stack = set[str](), list(wanted)
     while stack:
         name = stack.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             stack += needs(maker[name]) if name in maker else []
-    return found
+    return reached
 
 
 def _filter(messages: Any, stays: Any) -> None:

@@ -46,16 +46,16 @@ def _along(x: Any, value: Any, axis: int, block: int = 0) -> Any:
 def _parameters(node: Node, x: Any) -> tuple[Any, Any]:
     """The scale and the zero point of a node, or None; both fit the tensor."""
     axis, block = node.attrs.get("axis", 1), node.attrs.get("block_size", 0)
-    found = [_along(x, node.tensor(i), axis, block) if node.has(i) else None for i in (1, 2)]
-    return found[0], found[1]
+    scale_and_zero = [_along(x, node.tensor(i), axis, block) if node.has(i) else None for i in (1, 2)]
+    return scale_and_zero[0], scale_and_zero[1]
 
 
 def dequantized(x: Any, scale: Any, zero: Any, axis: int = 0) -> Any:
     """The floats that integers stand for; scales and zero points are of all, or of the slices of an axis."""
-    found = ops.cast(x, "float32")
+    floats = ops.cast(x, "float32")
     if zero is not None:
-        found = found - ops.cast(_along(x, zero, axis), "float32")
-    return found * _along(x, scale, axis)
+        floats = floats - ops.cast(_along(x, zero, axis), "float32")
+    return floats * _along(x, scale, axis)
 
 
 def quantized(x: Any, scale: Any, zero: Any, number: int) -> Any:
@@ -80,8 +80,8 @@ def _dequantized(node: Node) -> Any:
     x = node.tensor(0)
     scale, zero = _parameters(node, x)
     wide = "float32" if x.dtype.is_floating or x.dtype != "int32" else "float64"  # which holds all its numbers
-    found = ops.cast(x, wide) - (0 if zero is None else ops.cast(zero, wide))
-    return ops.cast(found * ops.cast(scale, wide), dtype_of(node.attrs.get("output_dtype", 0) or node.number(1)))
+    moved = ops.cast(x, wide) - (0 if zero is None else ops.cast(zero, wide))
+    return ops.cast(moved * ops.cast(scale, wide), dtype_of(node.attrs.get("output_dtype", 0) or node.number(1)))
 
 
 @special("DynamicQuantizeLinear")
@@ -131,10 +131,10 @@ def _product(node: Node) -> Any:
 @special("QLinearMatMul")
 def _scaled_product(node: Node) -> Any:
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = map(node.tensor, range(8))
-    found = ops.matmul(_moved(a, a_zero, "int32", True), _moved(b, b_zero, "int32"))
+    products = ops.matmul(_moved(a, a_zero, "int32", True), _moved(b, b_zero, "int32"))
     scales = ops.cast(_of_rows(a_scale), "float32") * ops.cast(_along(b, b_scale, -1), "float32")
-    ratio = scales / ops.cast(_along(found, scale, -1), "float32")
-    return _saturated(ops.cast(found, "float32") * ratio, zero, node.number(7))
+    ratio = scales / ops.cast(_along(products, scale, -1), "float32")
+    return _saturated(ops.cast(products, "float32") * ratio, zero, node.number(7))
 
 
 def _convolution(node: Node, x: Any, kernel: Any) -> Any:
@@ -158,8 +158,8 @@ def _of_kernels(kernel: Any, zero: Any) -> Any:
 def _scaled_convolution(node: Node) -> Any:
     x, x_scale, x_zero, kernel, kernel_scale, kernel_zero, scale, zero = map(node.tensor, range(8))
     wide: Callable[[Any], Any] = lambda value: ops.cast(value, "float64")  # noqa: E731
-    found = _convolution(node, _moved(x, x_zero, "float64"), wide(kernel) - _of_kernels(kernel, kernel_zero))
+    products = _convolution(node, _moved(x, x_zero, "float64"), wide(kernel) - _of_kernels(kernel, kernel_zero))
     if node.has(8):
-        found = found + _along(found, wide(node.tensor(8)), 1)
-    ratio = wide(x_scale) * _along(found, wide(kernel_scale), 1) / wide(scale)
-    return _saturated(found * ratio, zero, node.number(7))
+        products = products + _along(products, wide(node.tensor(8)), 1)
+    ratio = wide(x_scale) * _along(products, wide(kernel_scale), 1) / wide(scale)
+    return _saturated(products * ratio, zero, node.number(7))

@@ -219,10 +219,10 @@ class Reader(Building):
         opaque, inner, needed = len(self.opaque), self._inner, set(self.needed)
         try:
             with all_or_nothing():
-                found = self._computed(node)
+                values = self._computed(node)
                 if self.graph is self.top and self._inner > inner and (self._waits_for(given) or not FOR_ALL.get()):
                     raise Unreadable(next(reversed(self.opaque.values())))
-                return found
+                return values
         except FormatError:
             raise
         except _Absent as error:
@@ -247,9 +247,9 @@ class Reader(Building):
     def _computed(self, node: Node) -> list[Any]:
         if FOR_ALL.get():
             with self.named(node.name) as results:
-                found = read_by_values(node, self._computed)
-                results += map(self.recorded, found or ())
-            if found is not None:
+                values = read_by_values(node, self._computed)
+                results += map(self.recorded, values or ())
+            if values is not None:
                 return results
         if node.type in SPECIAL:
             with self.named(node.name) as results:
@@ -318,8 +318,8 @@ class Reader(Building):
             ranks = [first.shape] * len(names)
         shapes = [None if shape is None else (None,) * len(shape) for shape in ranks]
         outputs = op.outputs(self.graph, tensors, dtypes, shapes, unique_name(self.graph, node.name))
-        found = dict(zip(names, outputs, strict=True))
-        return [found.get(name) for name in node.proto.output]
+        by_name = dict(zip(names, outputs, strict=True))
+        return [by_name.get(name) for name in node.proto.output]
 
     def _taken(self, value: Any) -> Any:
         """A value that a waiting node takes; a weight is a tensor if a node has taken it for one."""
@@ -329,14 +329,14 @@ class Reader(Building):
         """The dtypes of the results of a node that is not read; None for one that is not known."""
         inner = [one for graph in subgraphs(node.proto) for one in graph.output if node.type in OTHER_RANKS]
         inner = inner[-len(guessed) :] if len(guessed) <= len(inner) else []
-        found: list[Any] = []
+        dtypes: list[Any] = []
         for index, (name, value) in enumerate(zip(names, guessed, strict=True)):
             spec, number = self.types.get(name), inner[index].type.tensor_type.elem_type if inner else 0
             if value is not None:
-                found.append(value.dtype if is_tensor(value) else None)
+                dtypes.append(value.dtype if is_tensor(value) else None)
             else:
-                found.append(dtype_of(number) if spec is None else spec.dtype)
-        return found
+                dtypes.append(dtype_of(number) if spec is None else spec.dtype)
+        return dtypes
 
     def _again(
         self, part: Part, before: Sequence[Any], tensors: Sequence[Any], title: str, host: Mapping[str, Any]
@@ -356,12 +356,14 @@ class Reader(Building):
         again = self.anew()
         known = dict(zip(before, tensors, strict=True))
         with reading(self.file, repr(title)):
-            found = again.results_of(part, known, host, {}, title)
-        found = [value for name, value in zip(part.proto.output, found, strict=True) if name]
-        found = again.tensors_of([value.tensor if isinstance(value, (Narrow, Later)) else value for value in found])
-        if not all(map(is_tensor, found)):
+            values = again.results_of(part, known, host, {}, title)
+        values = [value for name, value in zip(part.proto.output, values, strict=True) if name]
+        as_tensors = again.tensors_of(
+            [value.tensor if isinstance(value, (Narrow, Later)) else value for value in values]
+        )
+        if not all(map(is_tensor, as_tensors)):
             raise Unreadable(f"{title!r} gives values that are no tensors")
-        return [self.recorded(value) for value in found]
+        return [self.recorded(value) for value in as_tensors]
 
     def anew(self) -> Reader:
         """A reader of nodes that waited, into the graph that is being built now."""

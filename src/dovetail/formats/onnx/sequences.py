@@ -91,8 +91,8 @@ def _part(parts: Parts, at: Any) -> Any:
     text = f"the position is out of range for the parts of SplitToSequence {name!r}: position and number are"
     first = at * size * ops.cast(OPS["Assert"](is_inside, [at, count], text), "int32")
     item = (slice(None),) * axis
-    found = x[(*item, slice(first, ops.minimum(first + size, dims_of(x)[axis])))]
-    return ops.squeeze(found, axis) if is_flat else found
+    part = x[(*item, slice(first, ops.minimum(first + size, dims_of(x)[axis])))]
+    return ops.squeeze(part, axis) if is_flat else part
 
 
 @special("ConcatFromSequence")
@@ -131,12 +131,12 @@ def _parts(node: Node, x: Any, size: Any, axis: int, is_flat: bool) -> Parts:
     Raises:
         Unreadable: it may be known later.
     """
-    found = Parts(x, ops.cast(size, "int32") if is_tensor(size) else size, axis, is_flat, node.name)
+    parts = Parts(x, ops.cast(size, "int32") if is_tensor(size) else size, axis, is_flat, node.name)
     if is_tensor(size):
         node.reader.need(size)
     if node.reader.may_know([x, size]):
-        raise Unreadable(found.reason)
-    return found
+        raise Unreadable(parts.reason)
+    return parts
 
 
 @special("SequenceMap")

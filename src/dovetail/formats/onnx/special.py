@@ -67,8 +67,8 @@ def _moved(node: Node) -> Any:
         inner.inputs = [value.tensor, *node.inputs[1:]]
         return [words_at(one, value.make) for one in of_numbers(inner)]
     number = node.number(0) if isinstance(value, (Narrow, Weight)) else 0
-    found = of_numbers(node)
-    return [Narrow(one, number) for one in found] if number in CARRIERS else found
+    moved = of_numbers(node)
+    return [Narrow(one, number) for one in moved] if number in CARRIERS else moved
 
 
 @special("Range")
@@ -114,13 +114,13 @@ def _if(node: Node) -> Any:
         return [_as_tensor(node, value) for value in node.reader.subgraph(node, graph, [])]
 
     try:
-        found = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+        results = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
     except (TypeError, ValueError):  # results of other ranks or dtypes, as if the condition were known before
         node.reader.need(condition)
         raise
-    if any(value.shape is None for value in found):
+    if any(value.shape is None for value in results):
         node.reader.need(condition)
-    return found
+    return results
 
 
 def _as_tensor(node: Node, value: Any) -> Any:

@@ -63,8 +63,8 @@ FIELDS = {
 
 def dtype_of(number: int) -> DType | None:
     """The dtype of Dovetail that holds the numbers of one of ONNX; None for strings and for unknown ones."""
-    found = DTYPES.get(number)
-    return None if found is None or found.hasobject else as_dtype(CARRIERS.get(number, found.name))
+    numpy_dtype = DTYPES.get(number)
+    return None if numpy_dtype is None or numpy_dtype.hasobject else as_dtype(CARRIERS.get(number, numpy_dtype.name))
 
 
 def carried(array: np.ndarray) -> np.ndarray:
@@ -135,8 +135,8 @@ class Tensors:
         else:
             values = _from_field(proto, dtype, count)
         if values is None or len(values) != count:
-            found = "values of another number" if values is None else f"{len(values)} values"
-            raise FormatError(self._file, place, found, f"{count} of {dtype.name}")
+            actual = "values of another number" if values is None else f"{len(values)} values"
+            raise FormatError(self._file, place, actual, f"{count} of {dtype.name}")
         return values.reshape(shape)
 
     def dense(self, proto: Any) -> np.ndarray:
@@ -146,7 +146,7 @@ class Tensors:
             FormatError: as `array`, or a place is outside the shape.
         """
         values, places, shape = self.array(proto.values), self.array(proto.indices), tuple(proto.dims)
-        found = f"the shape {shape[:RANKS]}, and places of the shape {places.shape}"
+        actual = f"the shape {shape[:RANKS]}, and places of the shape {places.shape}"
         is_flat = places.shape == values.shape
         if (
             min(shape, default=0) >= 0
@@ -160,7 +160,7 @@ class Tensors:
             if all(((one >= 0) & (one < size)).all() for one, size in zip(index, limits, strict=True)):
                 (dense.reshape(-1) if is_flat else dense)[index] = values
                 return dense
-        raise FormatError(self._file, f"the sparse tensor {proto.values.name!r}", found, "places within the shape")
+        raise FormatError(self._file, f"the sparse tensor {proto.values.name!r}", actual, "places within the shape")
 
     def _external(self, proto: Any, place: str) -> np.ndarray:
         """The bytes of a tensor in a file beside the model."""
@@ -181,11 +181,11 @@ class Tensors:
             offset = int(said.get("offset", 0))
             length = int(said.get("length", size - offset))
         except ValueError:
-            found = f"the offset {said.get('offset')!r} and the length {said.get('length')!r}"
-            raise FormatError(self._file, place, found, "numbers") from None
+            actual = f"the offset {said.get('offset')!r} and the length {said.get('length')!r}"
+            raise FormatError(self._file, place, actual, "numbers") from None
         if offset < 0 or length < 0 or offset + length > size:
-            found = f"the bytes {offset} to {offset + length} of {name!r}"
-            raise FormatError(self._file, place, found, f"bytes within its {size}")
+            actual = f"the bytes {offset} to {offset + length} of {name!r}"
+            raise FormatError(self._file, place, actual, f"bytes within its {size}")
         return np.memmap(path, np.uint8, "r", offset, (length,)) if length else np.zeros(0, np.uint8)
 
 
@@ -215,14 +215,14 @@ def _unpacked(data: np.ndarray, number: int, count: int) -> np.ndarray | None:
 def _from_field(proto: Any, dtype: np.dtype, count: int) -> np.ndarray | None:
     """The elements in the field of a message for their dtype."""
     number = proto.data_type
-    found = getattr(proto, FIELDS.get(number, "int32_data"))
+    elements = getattr(proto, FIELDS.get(number, "int32_data"))
     if number == STRING:
-        values = np.empty(len(found), object)
-        values[:] = [text.decode(errors="replace") for text in found]
+        values = np.empty(len(elements), object)
+        values[:] = [text.decode(errors="replace") for text in elements]
         return values
     if number in (14, 15):
-        return np.array(found, f"f{dtype.itemsize // 2}").view(dtype) if len(found) % 2 == 0 else None
-    values = np.array(found)
+        return np.array(elements, f"f{dtype.itemsize // 2}").view(dtype) if len(elements) % 2 == 0 else None
+    values = np.array(elements)
     if number in PACKED:
         return _unpacked(values.astype(np.uint8), number, count)
     if number in (10, 16) or "float8" in dtype.name:  # they are written as the integers of their bits

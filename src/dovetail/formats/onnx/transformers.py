@@ -86,9 +86,9 @@ def _(
     scale: float | None = None,
 ) -> Any:
     """The result, and the keys and values together with the past ones."""
-    found = ops.matmul(x, kernel)
-    found = found if bias is None else found + bias
-    parts = ops.split(found, np.cumsum(sizes)[:-1].tolist() if sizes else 3, -1)
+    projected = ops.matmul(x, kernel)
+    projected = projected if bias is None else projected + bias
+    parts = ops.split(projected, np.cumsum(sizes)[:-1].tolist() if sizes else 3, -1)
     q, k, v = (heads_first(one, heads) for one in parts)
     if past is not None:
         k, v = (ops.concatenate([past[i], one], 2) for i, one in enumerate((k, v)))
@@ -151,9 +151,9 @@ def _(
     total = ops.take(words, ids, 0) + ops.take(positions, at, 0)
     total = total if kinds is None else total + ops.take(kinds, segments, 0)
     mean, variance = ops.moments(total, [-1], keepdims=True)
-    found = (total - mean) * ops.rsqrt(variance + epsilon) * scale + shift
+    normalized = (total - mean) * ops.rsqrt(variance + epsilon) * scale + shift
     count = ops.zeros_like(ids[:, 0]) if mask is None else ops.sum(ops.cast(ops.equal(mask, 1), "int32"), 1)
-    return found, ops.cast(count, "int32"), total
+    return normalized, ops.cast(count, "int32"), total
 
 
 # -- packed weights ---------------------------------------------------------------------------------------------------
@@ -187,5 +187,5 @@ def _product(node: Node) -> Any:
     of_block = node.tensor(4) if node.has(4) else ops.constant(np.arange(size, dtype="int32") // block)
     scale = ops.take(scale, of_block, 1)
     zero = ops.take(zero, of_block, 1) if node.has(3) else zero
-    found = ops.matmul(x, (numbers - zero) * ops.cast(scale, x.dtype), transpose_b=True)
-    return found + node.tensor(5) if node.has(5) else found
+    product = ops.matmul(x, (numbers - zero) * ops.cast(scale, x.dtype), transpose_b=True)
+    return product + node.tensor(5) if node.has(5) else product

@@ -134,9 +134,9 @@ class Gains(NamedTuple):
         first = ops.reshape(ops.arange(rows) * width, [-1, 1, 1])
         at = ops.reshape(ops.take(recorded(targets, "int32"), leaves, 0) + ops.cast(first, "int32"), [-1, 1])
         gains = ops.reshape(ops.take(recorded(numbers, dtype), leaves, 0), [-1])
-        found = ops.reshape(add(filled([rows * width], nothing, dtype), at, gains), [rows, width])
-        found = found if np.isfinite(nothing) else ops.where(ops.isinf(found), ops.zeros_like(found), found)
-        return found / leaves.shape[1] if way == "AVERAGE" else found
+        totals = ops.reshape(add(filled([rows * width], nothing, dtype), at, gains), [rows, width])
+        totals = totals if np.isfinite(nothing) else ops.where(ops.isinf(totals), ops.zeros_like(totals), totals)
+        return totals / leaves.shape[1] if way == "AVERAGE" else totals
 
 
 # -- versions 1 and 3 -------------------------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ def _found(node: Node, trees: Trees, gains: Gains, width: int, way: str) -> Any:
 def _regressor(node: Node) -> Any:
     trees, gains = _named_trees(node, "target")
     base = _list(node, "base_values")
-    found = _found(node, trees, gains, node.attrs.get("n_targets", 1), node.attrs.get("aggregate_function", "SUM"))
-    found = found + recorded(base, found.dtype) if base.size else found
-    return ops.cast(LINKS[node.attrs.get("post_transform", "NONE")](found), "float32")
+    totals = _found(node, trees, gains, node.attrs.get("n_targets", 1), node.attrs.get("aggregate_function", "SUM"))
+    totals = totals + recorded(base, totals.dtype) if base.size else totals
+    return ops.cast(LINKS[node.attrs.get("post_transform", "NONE")](totals), "float32")
 
 
 @special("ai.onnx.ml.TreeEnsembleClassifier")
@@ -200,13 +200,15 @@ def _classifier(node: Node) -> Any:
     numbers, words = (node.attrs.get(f"classlabels_{kind}") for kind in ("int64s", "strings"))
     base, count = _list(node, "base_values"), len(numbers or words or ())
     link = node.attrs.get("post_transform", "NONE")
-    found = _found(node, trees, gains, count, "SUM")
-    found = found + recorded(np.pad(base, (0, count - base.size)), found.dtype) if base.size in (1, count) else found
+    scores = _found(node, trees, gains, count, "SUM")
+    scores = (
+        scores + recorded(np.pad(base, (0, count - base.size)), scores.dtype) if base.size in (1, count) else scores
+    )
     if count == 2 and len({*gains.targets.tolist()}) == 1:
-        place, found = _one_of_two(found, int(gains.targets[0]), link, bool(gains.numbers.min() >= 0))
+        place, scores = _one_of_two(scores, int(gains.targets[0]), link, bool(gains.numbers.min() >= 0))
     else:
-        place, found = ops.argmax(found, -1), LINKS[link](found)
-    return [labels_at(place, numbers, words), ops.cast(found, "float32")]
+        place, scores = ops.argmax(scores, -1), LINKS[link](scores)
+    return [labels_at(place, numbers, words), ops.cast(scores, "float32")]
 
 
 def _one_of_two(found: Any, column: int, link: str, is_share: bool) -> tuple[Any, Any]:
@@ -274,5 +276,5 @@ def _ensemble(node: Node) -> Any:
     )
     trees = _chained(trees, attrs["membership_values"]) if MEMBER in modes else trees
     gains = Gains(own, np.asarray(attrs["leaf_targetids"]), attrs["leaf_weights"])
-    found = _found(node, trees, gains, attrs.get("n_targets", 1), [*SUMS][attrs.get("aggregate_function", 1)])
-    return ops.cast(LINKS[LINK_NUMBERS[attrs.get("post_transform", 0)]](found), node.tensor(0).dtype)
+    totals = _found(node, trees, gains, attrs.get("n_targets", 1), [*SUMS][attrs.get("aggregate_function", 1)])
+    return ops.cast(LINKS[LINK_NUMBERS[attrs.get("post_transform", 0)]](totals), node.tensor(0).dtype)

@@ -125,12 +125,12 @@ class Writer:
     def constant(self, array: np.ndarray, name: str) -> Ref:
         """The value of a constant; equal ones become one initializer."""
         key = self.key(array)
-        found = self._constants.get(key)
-        if found is None:
-            found = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
-            self.initializers[found] = array
-            self._constants[key] = found
-        return Ref(found, dtype_of(number_of(array.dtype)) or as_dtype(array.dtype))
+        known = self._constants.get(key)
+        if known is None:
+            known = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
+            self.initializers[known] = array
+            self._constants[key] = known
+        return Ref(known, dtype_of(number_of(array.dtype)) or as_dtype(array.dtype))
 
     @staticmethod
     def key(array: np.ndarray) -> Any:
@@ -182,8 +182,8 @@ class Writer:
         if computed is not None:
             return place.by(partial(computed, operation.op))
         if write is not None:
-            found = write(place, *operation.arguments(place.inputs))
-            return [found] if isinstance(found, Ref) else list(found)
+            refs = write(place, *operation.arguments(place.inputs))
+            return [refs] if isinstance(refs, Ref) else list(refs)
         if (row := row_for(operation, self.opset)) is not None:
             return by_row(place, row)
         if operation.type in NO_WAY or operation.op.body is None:

@@ -142,13 +142,13 @@ def _strided_slice(
     place: Place, x: Ref, begin: Any, end: Any, strides: Any, begin_mask: int, end_mask: int, shrink: int
 ) -> list[Ref]:
     if any(isinstance(one, Ref) for one in (begin, end, strides)):
-        found = _slice_at(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
+        block = _slice_at(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
     else:
-        found = _slice_static(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
+        block = _slice_static(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
     axes = [axis for axis in range(64) if shrink >> axis & 1]
     if axes:
-        return place.result("Squeeze", found, place.constant(axes))
-    return [found]
+        return place.result("Squeeze", block, place.constant(axes))
+    return [block]
 
 
 def _slice_static(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: tuple[int, int, int]) -> Ref:
@@ -233,14 +233,14 @@ def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> l
     depth = place.node("Squeeze", place.ints(num_classes), place.constant([0]))
     is_valid = place.node("GreaterOrEqual", x, place.constant(0, x.dtype), dtype="bool")
     at = place.node("Where", is_valid, place.cast(x, "int64"), depth, dtype="int64")
-    found = place.node("OneHot", at, depth, place.constant([0, 1], "float32"), dtype="float32", axis=axis)
-    return place.result("Cast", found, to=dtype)
+    rows = place.node("OneHot", at, depth, place.constant([0, 1], "float32"), dtype="float32", axis=axis)
+    return place.result("Cast", rows, to=dtype)
 
 
 @writes("Where")
 def _where(place: Place, x: Ref) -> list[Ref]:
-    found = place.node("NonZero", place.cast(x, "bool"), dtype="int64")
-    return place.result("Cast", place.node("Transpose", found, perm=[1, 0]), to=as_dtype("int32"))
+    places = place.node("NonZero", place.cast(x, "bool"), dtype="int64")
+    return place.result("Cast", place.node("Transpose", places, perm=[1, 0]), to=as_dtype("int32"))
 
 
 @writes("SplitV")
@@ -255,10 +255,12 @@ def _split(place: Place, x: Ref, sizes: Any, axis: int) -> list[Ref]:
 def _position(place: Place, x: Ref, axis: Any, keepdims: bool) -> list[Ref]:
     type, is_flat = place.operation.type, axis is None
     flat = place.node("Reshape", x, place.constant([-1])) if is_flat else x
-    found = place.node(type, flat, dtype="int64", axis=0 if is_flat else axis, keepdims=int(keepdims and not is_flat))
+    position = place.node(
+        type, flat, dtype="int64", axis=0 if is_flat else axis, keepdims=int(keepdims and not is_flat)
+    )
     if is_flat and keepdims:
-        found = place.node("Reshape", found, place.constant([1] * len(place.shapes[0])))
-    return place.result("Cast", found, to=place.operation.outputs[0].dtype)
+        position = place.node("Reshape", position, place.constant([1] * len(place.shapes[0])))
+    return place.result("Cast", position, to=place.operation.outputs[0].dtype)
 
 
 @writes("TopKV2")

@@ -102,8 +102,8 @@ def _each_before(x: Any, axis: int, exclusive: bool, reverse: bool, fill: float)
     rows, columns = ops.expand_dims(OPS["Iota"](size), 1), ops.expand_dims(OPS["Iota"](size), 0)
     compare = {(False, False): ops.less_equal, (True, False): ops.less}
     compare |= {(False, True): ops.greater_equal, (True, True): ops.greater}
-    found = ops.where(compare[exclusive, reverse](columns, rows), moved, ops.full_like(moved, fill))
-    return ops.transpose(found, [*(order.index(i) for i in range(rank)), rank])
+    before = ops.where(compare[exclusive, reverse](columns, rows), moved, ops.full_like(moved, fill))
+    return ops.transpose(before, [*(order.index(i) for i in range(rank)), rank])
 
 
 @body("CumulativeLogsumexp")
@@ -137,8 +137,8 @@ def _right_shift(op: Any, x: Any, y: Any) -> Any:
     """The bits of negative numbers are inverted, shifted and inverted again."""
     unsigned, is_negative = as_dtype(f"u{x.dtype.name}"), ops.less(x, 0)
     plain = ops.cast(ops.where(is_negative, ops.invert(x), x), unsigned)
-    found = ops.cast(op(plain, ops.cast(y, unsigned)), x.dtype)
-    return ops.where(is_negative, ops.invert(found), found)
+    shifted = ops.cast(op(plain, ops.cast(y, unsigned)), x.dtype)
+    return ops.where(is_negative, ops.invert(shifted), shifted)
 
 
 @body("LeftShift", of("int32", "int64"))
@@ -236,8 +236,8 @@ def _erfc(op: Any, x: Any) -> Any:
     """Chebyshev's approximation, with a relative error of 1e-7 also where the values are small."""
     size = ops.absolute(x)
     t = 1 / (1 + 0.5 * size)
-    found = t * ops.exp(_polynomial(t, ERFC) - size * size)
-    return ops.where(ops.less(x, 0), 2 - found, found)
+    upper = t * ops.exp(_polynomial(t, ERFC) - size * size)
+    return ops.where(ops.less(x, 0), 2 - upper, upper)
 
 
 CENTRAL = (
@@ -271,8 +271,8 @@ def _erfinv(op: Any, x: Any) -> Any:
     is_central = ops.less(w, 5)
     inner = _polynomial(ops.minimum(w, 5) - 2.5, CENTRAL)
     outer = _polynomial(ops.sqrt(ops.maximum(ops.minimum(w, 100), 5)) - 3, OUTER)
-    found = x * ops.where(is_central, inner, outer)
-    return ops.where(ops.equal(ops.absolute(x), 1), x * math.inf, found)
+    inside = x * ops.where(is_central, inner, outer)
+    return ops.where(ops.equal(ops.absolute(x), 1), x * math.inf, inside)
 
 
 I0 = (0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1.0)
@@ -341,11 +341,11 @@ def _scattered(op: Any, g: Any, shape: Any, begin: Any, end: Any, strides: Any, 
     count = ops.prod(sizes)
     places = OPS["StridedSlice"](ops.reshape(OPS["Iota"](count), shape), begin, end, strides, *masks)
     zeros = OPS["Fill"](ops.reshape(count, (1,)), ops.zeros((), g.dtype))
-    found = OPS["TensorScatterUpdate"](zeros, ops.reshape(places, (-1, 1)), ops.reshape(g, (-1,)))
-    return ops.reshape(found, shape)
+    flat = OPS["TensorScatterUpdate"](zeros, ops.reshape(places, (-1, 1)), ops.reshape(g, (-1,)))
+    return ops.reshape(flat, shape)
 
 
 @body("LogMatrixDeterminant", of("float32", "float64"))
 def _log_determinant(op: Any, x: Any) -> Any:
-    found = OPS["MatrixDeterminant"](x)
-    return ops.sign(found), ops.log(ops.absolute(found))
+    determinant = OPS["MatrixDeterminant"](x)
+    return ops.sign(determinant), ops.log(ops.absolute(determinant))

@@ -35,8 +35,8 @@ def _while(
     place: Place, init: Sequence[Ref], constants: Sequence[Ref], condition: Any, body: Any, maximum_iterations: Any
 ) -> list[Ref]:
     def step(inner: Place, refs: list[Ref]) -> list[Ref]:
-        found = _part(inner, body, [*refs[2:], *constants])
-        return [*_part(inner, condition, [*found, *constants]), *found]
+        carry = _part(inner, body, [*refs[2:], *constants])
+        return [*_part(inner, condition, [*carry, *constants]), *carry]
 
     (begins,) = _part(place, condition, [*init, *constants])
     carried = [("carry", tensor.spec) for tensor in body.inputs[: len(init)]]
@@ -70,8 +70,8 @@ def _counted(place: Place, init: Any, constants: Any, carried: Any, body: Any, l
         return [refs[1], *_part(inner, body, [*refs[2:], *constants])]
 
     graph = place.graph("body", [STEP, GOES_ON, *carried], step)
-    found = place.result("Loop", place.constant(length), place.constant(True, "bool"), *init, body=graph)
-    return [*found[: len(init)], *(_turned(place, one) if reverse else one for one in found[len(init) :])]
+    results = place.result("Loop", place.constant(length), place.constant(True, "bool"), *init, body=graph)
+    return [*results[: len(init)], *(_turned(place, one) if reverse else one for one in results[len(init) :])]
 
 
 def _turned(place: Place, x: Ref) -> Ref:

@@ -36,9 +36,9 @@ def _layer(place: Place, type: str, x: Ref, states: Any, matrices: Any, bias: Re
     dtypes = [x.dtype] * (1 + len(states))
     by_step = place.node("Transpose", x, perm=[1, 0, 2])
     units = place.made[-1][-1]
-    found, *last = place.several(type, by_step, *matrices, *given, dtypes=dtypes, hidden_size=units, **attrs)
-    found = place.node("Transpose", place.node("Squeeze", found, place.constant([1])), perm=[1, 0, 2])
-    return [found, *(place.node("Squeeze", state, axis) for state in last)]
+    outputs, *last = place.several(type, by_step, *matrices, *given, dtypes=dtypes, hidden_size=units, **attrs)
+    outputs = place.node("Transpose", place.node("Squeeze", outputs, place.constant([1])), perm=[1, 0, 2])
+    return [outputs, *(place.node("Squeeze", state, axis) for state in last)]
 
 
 IOFC = (0, 3, 1, 2)  # ONNX's order of the gates of an LSTM, by their numbers here
@@ -120,8 +120,8 @@ def _batch_norm(
     scale = place.constant(np.ones(channels), x.dtype) if scale is None else scale
     offset = place.constant(np.zeros(channels), x.dtype) if offset is None else offset
     moved = first(place, x, rank, layout)
-    found = place.node("BatchNormalization", moved, scale, offset, mean, variance, epsilon=epsilon)
-    return given_back(place, found, rank, layout)
+    normalized = place.node("BatchNormalization", moved, scale, offset, mean, variance, epsilon=epsilon)
+    return given_back(place, normalized, rank, layout)
 
 
 # -- attention --------------------------------------------------------------------------------------------------------

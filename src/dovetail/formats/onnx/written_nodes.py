@@ -106,15 +106,18 @@ class Nodes:
         while node.input and not node.input[-1]:
             node.input.pop()
         node.attribute.extend(attribute(key, item) for key, item in said.items())
-        found = []
+        named_results = []
         dtypes = list(dtypes)
         for number, dtype in enumerate(dtypes):
             text = "" if dtype is None else unique(f"{name}:{number}", self.writer.values)
             node.output.append(text)
-            found.append(Ref(text, as_dtype(needed.results.get(number, dtype or "bool"))))
+            named_results.append(Ref(text, as_dtype(needed.results.get(number, dtype or "bool"))))
         self.messages.append(node)
-        wanted = [as_dtype(dtype) if dtype is not None else ref.dtype for ref, dtype in zip(found, dtypes, strict=True)]
-        return [self.cast(ref, dtype, name) for ref, dtype in zip(found, wanted, strict=True)]
+        wanted = [
+            as_dtype(dtype) if dtype is not None else ref.dtype
+            for ref, dtype in zip(named_results, dtypes, strict=True)
+        ]
+        return [self.cast(ref, dtype, name) for ref, dtype in zip(named_results, wanted, strict=True)]
 
     def named(self, ref: Ref) -> str:
         """The name of a value; an initializer of the model gets a copy for a branch or a loop."""
@@ -155,12 +158,12 @@ class Nodes:
 
     def results(self, refs: Sequence[Ref], name: str) -> list[Ref]:
         """Values that these nodes make, each once, as the results of a graph have to be."""
-        made, found = {text for node in self.messages for text in node.output}, list[Ref]()
+        made, results = {text for node in self.messages for text in node.output}, list[Ref]()
         for ref in refs:
-            if ref.text not in made or ref in found:
+            if ref.text not in made or ref in results:
                 (ref,) = self.add("Identity", unique(f"{name}/Identity", self.writer.names), [ref], [ref.dtype], {})
-            found.append(ref)
-        return found
+            results.append(ref)
+        return results
 
 
 class Place:
@@ -332,8 +335,8 @@ def by_row(place: Place, row: Row) -> list[Ref]:
         elif one.only is not None and one.theirs:
             attrs[one.theirs] = one.only
         elif one.ours and one.theirs:
-            found = arguments[one.ours]
-            attrs[one.theirs] = [found] if one.theirs == "axes" and isinstance(found, int) else found
+            argument = arguments[one.ours]
+            attrs[one.theirs] = [argument] if one.theirs == "axes" and isinstance(argument, int) else argument
     if dtype is None:
         return place.result(row.type, *inputs, **attrs)
     (output,) = place.operation.outputs

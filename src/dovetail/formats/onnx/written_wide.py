@@ -39,10 +39,10 @@ def _given_back(x: Any, layout: str) -> Any:
 
 def _rows(x: Any, window: Sequence[int], groups: int, strides: Any, padding: Any, dilations: Any) -> tuple[Any, Any]:
     """The windows as rows of each group, (groups, windows, elements), and the sizes (batch, windows...)."""
-    found = OPS["SlidingWindows"](x, tuple(window), strides, dilations, padding, 0.0)
+    windows = OPS["SlidingWindows"](x, tuple(window), strides, dilations, padding, 0.0)
     count, per = int(np.prod(window)), x.shape[-1] // groups
-    split = ops.transpose(ops.reshape(found, (-1, count, groups, per)), (2, 0, 1, 3))
-    return ops.reshape(split, (groups, -1, count * per)), dims_of(found)[: len(window) + 1]
+    split = ops.transpose(ops.reshape(windows, (-1, count, groups, per)), (2, 0, 1, 3))
+    return ops.reshape(split, (groups, -1, count * per)), dims_of(windows)[: len(window) + 1]
 
 
 @body(" ".join(CONVOLUTIONS[""]), _is_wide)
@@ -51,8 +51,8 @@ def _forward(op: Any, x: Any, kernel: Any, strides: Any, padding: Any, dilations
     groups = x.shape[-1] // per
     rows, sizes = _rows(x, window, groups, strides, padding, dilations)
     columns = ops.transpose(ops.reshape(kernel, (-1, groups, filters // groups)), (1, 0, 2))
-    found = ops.transpose(ops.matmul(rows, columns), (1, 0, 2))
-    return _given_back(ops.reshape(found, (*sizes, filters)), layout)
+    products = ops.transpose(ops.matmul(rows, columns), (1, 0, 2))
+    return _given_back(ops.reshape(products, (*sizes, filters)), layout)
 
 
 @body(" ".join(CONVOLUTIONS["BackpropFilter"]), _is_wide)
@@ -61,8 +61,8 @@ def _to_kernel(op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, 
     groups = x.shape[-1] // per
     rows, _ = _rows(x, window, groups, strides, padding, dilations)
     columns = ops.transpose(ops.reshape(g, (-1, groups, filters // groups)), (1, 0, 2))
-    found = ops.matmul(ops.transpose(rows, (0, 2, 1)), columns)
-    return ops.reshape(ops.transpose(found, (1, 0, 2)), (*window, per, filters))
+    products = ops.matmul(ops.transpose(rows, (0, 2, 1)), columns)
+    return ops.reshape(ops.transpose(products, (1, 0, 2)), (*window, per, filters))
 
 
 @body(" ".join(CONVOLUTIONS["BackpropInput"]), _is_wide)

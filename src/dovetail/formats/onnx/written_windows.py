@@ -67,7 +67,7 @@ def _kernel_first(place: Place, kernel: Ref, rank: int) -> Ref:
 def _convolve(place: Place, x: Ref, kernel: Ref, strides: Any, padding: Any, dilations: Any, layout: str) -> list[Ref]:
     (image, window), rank = place.shapes, len(strides)
     sizes, channels = _image(image, layout)
-    found = place.node(
+    convolved = place.node(
         "Conv",
         first(place, x, rank, layout),
         _kernel_first(place, kernel, rank),
@@ -76,7 +76,7 @@ def _convolve(place: Place, x: Ref, kernel: Ref, strides: Any, padding: Any, dil
         dilations=dilations,
         **pads(Windows(window[:rank], strides, dilations, padding), sizes),
     )
-    return given_back(place, found, rank, layout)
+    return given_back(place, convolved, rank, layout)
 
 
 @writes(TO_INPUT)
@@ -146,12 +146,12 @@ def _to_kernel(
     images, kernels = (place.node("Transpose", one, perm=[1, 0, *range(2, rank + 2)]) for one in (images, kernels))
     if groups > 1:
         images = _grouped(place, images, groups, window[-2])
-    found = place.node(
+    gradient = place.node(
         "Conv", images, kernels, group=groups, strides=dilations, dilations=strides, **pads(windows, spatial)
     )
     axes = place.constant([*range(2, rank + 2)])
-    found = place.node("Slice", found, place.constant([0] * rank), place.constant(window[:rank]), axes)
-    return place.result("Transpose", found, perm=[*range(2, rank + 2), 0, 1])
+    gradient = place.node("Slice", gradient, place.constant([0] * rank), place.constant(window[:rank]), axes)
+    return place.result("Transpose", gradient, perm=[*range(2, rank + 2), 0, 1])
 
 
 def _grouped(place: Place, images: Ref, groups: int, inner: int) -> Ref:
@@ -175,15 +175,15 @@ def _pool(place: Place, size: Any, strides: Any, padding: str, layout: str) -> d
 @writes(" ".join(MAXIMA))
 def _max_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
     rank = len(size)
-    found = place.node("MaxPool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
-    return given_back(place, found, rank, layout)
+    pooled = place.node("MaxPool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
+    return given_back(place, pooled, rank, layout)
 
 
 @writes(" ".join(MEANS))
 def _mean_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
     rank = len(size)
-    found = place.node("AveragePool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
-    return given_back(place, found, rank, layout)
+    pooled = place.node("AveragePool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
+    return given_back(place, pooled, rank, layout)
 
 
 def _positions(place: Place, x: Ref, size: Any, *moves: Any) -> Ref:
@@ -207,8 +207,8 @@ def _max_second(place: Place, x: Ref, h: Ref, size: Any, strides: Any, padding: 
     rank = len(size)
     x, h = (first(place, one, rank, layout) for one in (x, h))
     positions = _positions(place, x, size, strides, padding, layout)
-    found = place.node("Gather", place.node("Reshape", h, place.constant([-1])), positions)
-    return given_back(place, found, rank, layout)
+    largest = place.node("Gather", place.node("Reshape", h, place.constant([-1])), positions)
+    return given_back(place, largest, rank, layout)
 
 
 @body(" ".join(f"{name}Grad" for name in MEANS))
@@ -222,9 +222,9 @@ def _mean_gradient(op: Any, x: Any, g: Any, size: Any, strides: Any, padding: st
     counts = OPS[CONVOLUTIONS[""][rank - 1]](ops.ones((1, *sizes, 1), x.dtype), kernel, *moves)
     steps = dims_of(g)[2:]
     spread = ops.reshape(g, (-1, *steps, 1)) / counts
-    found = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(spread)[0], *sizes, 1), kernel, spread, *moves)
-    found = ops.reshape(found, (-1, channels, *sizes))
-    return found if layout == "channels_first" else ops.transpose(found, (0, *range(2, rank + 2), 1))
+    gradient = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(spread)[0], *sizes, 1), kernel, spread, *moves)
+    gradient = ops.reshape(gradient, (-1, channels, *sizes))
+    return gradient if layout == "channels_first" else ops.transpose(gradient, (0, *range(2, rank + 2), 1))
 
 
 @body("OverlapAdd", lambda operation: operation.inputs[0].dtype.is_floating)
@@ -237,5 +237,5 @@ def _overlap(op: Any, patches: Any, sizes: Any, size: Any, strides: Any, dilatio
     flat = ops.reshape(ops.transpose(patches, order), (-1, *steps, volume))
     kernel = ops.reshape(ops.cast(ops.eye(volume), patches.dtype), (*size, 1, volume))
     moves = strides, padding, dilations, "channels_last"
-    found = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(flat)[0], *inside, 1), kernel, flat, *moves)
-    return ops.transpose(ops.reshape(found, (batch, channels, *inside)), (0, *range(2, rank + 2), 1))
+    image = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(flat)[0], *inside, 1), kernel, flat, *moves)
+    return ops.transpose(ops.reshape(image, (batch, channels, *inside)), (0, *range(2, rank + 2), 1))

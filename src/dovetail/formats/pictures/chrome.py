@@ -52,11 +52,11 @@ def document(
     """
     pid = os.getpid()
     named = [("process_name", 0, process), *(("thread_name", thread, name) for thread, name in threads.items())]
-    found: list[dict[str, Any]] = [
+    events: list[dict[str, Any]] = [
         {"name": kind, "ph": "M", "pid": pid, "tid": thread, "args": {"name": name}} for kind, thread, name in named
     ]
-    found += [{"name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": at / 1000} for name, at in marks]
-    found += [
+    events += [{"name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": at / 1000} for name, at in marks]
+    events += [
         {
             "name": span.name,
             "cat": span.category,
@@ -69,7 +69,7 @@ def document(
         }
         for span in spans
     ]
-    return {"traceEvents": found, "displayTimeUnit": "ms"}
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
 def write(path: Path, trace: Mapping[str, Any]) -> None:

@@ -67,5 +67,5 @@ def _node(number: int, node: Node) -> str:
 
 def _quoted(text: str) -> str:
     """A text in quotes; only line breaks become escapes, which Graphviz reads as centred lines."""
-    found = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return '"' + found.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    printable = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return '"' + printable.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -57,7 +57,7 @@ def layout(widths: Sequence[float], edges: Iterable[tuple[int, int]], late: Iter
     drawing = _Drawing(widths, layers, depth, pairs)
     drawing.order()
     drawing.place()
-    bends = {edge: [drawing.centers[bend] for bend in found] for edge, found in drawing.bends.items()}
+    bends = {edge: [drawing.centers[bend] for bend in nodes] for edge, nodes in drawing.bends.items()}
     return Layout(layers, drawing.centers[: len(widths)], bends, depth)
 
 
@@ -155,8 +155,8 @@ class _Drawing:
                 self._spread(row, [self._pull(neighbours[node], self.centers[node]) for node in row])
 
     def _spread(self, row: list[int], wanted: list[float]) -> None:
-        found = spread(wanted, [self.widths[node] for node in row], [self.weights[node] for node in row])
-        for node, center in zip(row, found, strict=True):
+        centers = spread(wanted, [self.widths[node] for node in row], [self.weights[node] for node in row])
+        for node, center in zip(row, centers, strict=True):
             self.centers[node] = center
 
     def _pull(self, neighbours: list[int], otherwise: float) -> float:

@@ -34,7 +34,7 @@ def _add(picture: Picture, name: str, graphs: list[dict[str, Any]]) -> str:
     nodes: list[dict[str, Any]] = []
     graphs.append({"id": name, "nodes": nodes})
     for number, node in enumerate(picture.nodes):
-        inner = [_add(found, f"{name}/{node.name}/{key}", graphs) for key, found in node.inner]
+        inner = [_add(graph, f"{name}/{node.name}/{key}", graphs) for key, graph in node.inner]
         nodes.append(_node(number, node, inner))
     return name
 
@@ -44,7 +44,7 @@ def _node(number: int, node: Node, inner: list[str]) -> dict[str, Any]:
     if node.line is not None:
         attributes.append(("line", node.line.place))
     edges = [(source, str(output)) for source, output in node.inputs] + [(source, "control") for source in node.waits]
-    found = {
+    encoded = {
         "id": str(number),
         "label": node.type,
         "namespace": node.name.rpartition("/")[0],
@@ -58,4 +58,4 @@ def _node(number: int, node: Node, inner: list[str]) -> dict[str, Any]:
             for output, spec in enumerate(node.outputs)
         ],
     }
-    return found | {"subgraphIds": inner} if inner else found
+    return encoded | {"subgraphIds": inner} if inner else encoded

@@ -65,7 +65,7 @@ def page_data(tree: Tree) -> dict[str, Any]:
     """
     strings, groups, lines = _Numbers(), _Numbers(), _Numbers()
     placed = laid_out(tree)
-    at = [item for item, found in enumerate(tree.items) if found.node is not None]
+    at = [item for item, entry in enumerate(tree.items) if entry.node is not None]
     nodes: list[Node] = [item.node for item in tree.items if item.node is not None]
     inputs: dict[int, list[int]] = {item: [] for item in at}
     waits: dict[int, list[int]] = {}
@@ -150,11 +150,11 @@ class Placed:
 def laid_out(tree: Tree) -> Placed:
     """Lay out each scope of a tree, with all scopes in it closed."""
     placed = Placed(len(tree.items))
-    for scope, found in scope_layouts(tree, lambda number: box_width(tree, number)):
+    for scope, scope_layout in scope_layouts(tree, lambda number: box_width(tree, number)):
         children = tree.children[scope]
-        for child, layer, center in zip(children, found.layers, found.centers, strict=True):
+        for child, layer, center in zip(children, scope_layout.layers, scope_layout.centers, strict=True):
             placed.layers[child], placed.centers[child] = layer, round(center)
-        for (first, last), bends in found.bends.items():
+        for (first, last), bends in scope_layout.bends.items():
             ends = (scope if end == OUTSIDE else children[end] for end in (first, last))
             placed.bends.append([*ends, *map(round, bends)])
     return placed

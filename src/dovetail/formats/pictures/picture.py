@@ -156,9 +156,9 @@ def _facts(op: Operation, specs: Sequence[TensorSpec]) -> dict[str, Any]:
     """The pin of an operation, and the bytes of its results, as far as they are known."""
     sizes = [size for spec in specs if (size := spec.nbytes) is not None]
     engine, device, part = op.pin
-    found = {"engine": engine, "device": device, "part": part}
-    found["bytes"] = sum(sizes) if len(sizes) == len(specs) else None
-    return {key: value for key, value in found.items() if value is not None}
+    facts = {"engine": engine, "device": device, "part": part}
+    facts["bytes"] = sum(sizes) if len(sizes) == len(specs) else None
+    return {key: value for key, value in facts.items() if value is not None}
 
 
 def _texts(op: Operation, outputs: list[str]) -> tuple[str, str]:

@@ -86,8 +86,8 @@ class _Drawing:
         self.sizes: dict[int, tuple[float, float]] = {}
         self.layouts: dict[int, Layout] = {}
         self.rows: dict[int, list[tuple[float, float]]] = {}  # per scope, the top and the bottom of each layer
-        for scope, found in scope_layouts(tree, self._width):
-            self._size(scope, found)
+        for scope, layout in scope_layouts(tree, self._width):
+            self._size(scope, layout)
         self.width, self.height = self.sizes.get(0, (0.0, 0.0))
         self.boxes: dict[int, _Box] = {}
         if 0 in self.layouts:
@@ -131,8 +131,8 @@ class _Drawing:
     def _settle(self, scope: int, box: _Box) -> None:
         """Give all that is in a scope its place, if the scope has the place of a box."""
         self.boxes[scope] = box
-        found, shift = self.layouts[scope], self._shift(scope)
-        for child, layer, center in zip(self.tree.children[scope], found.layers, found.centers, strict=True):
+        layout, shift = self.layouts[scope], self._shift(scope)
+        for child, layer, center in zip(self.tree.children[scope], layout.layers, layout.centers, strict=True):
             width, height = self._box(child)
             top, bottom = self.rows[scope][layer]
             down = (bottom - top - height) / 2 if bottom - top < 2 * LINES else 0.0
@@ -184,12 +184,12 @@ class _Drawing:
         return [*up, *middle, *down]
 
     def _bends(self, scope: int, first: int, last: int) -> list[Point]:
-        found, children = self.layouts[scope], self.tree.children[scope]
+        layout, children = self.layouts[scope], self.tree.children[scope]
         ends = [OUTSIDE if end == scope else children.index(end) for end in (first, last)]
-        layer = 0 if first == scope else found.layers[ends[0]] + 1
+        layer = 0 if first == scope else layout.layers[ends[0]] + 1
         shift, y = self._shift(scope), self.boxes[scope].y
         points: list[Point] = []
-        for number, x in enumerate(found.bends.get((ends[0], ends[1]), ())):
+        for number, x in enumerate(layout.bends.get((ends[0], ends[1]), ())):
             top, bottom = self.rows[scope][layer + number]
             points += [(x + shift, y + top), (x + shift, y + bottom)]
         return points
@@ -197,14 +197,14 @@ class _Drawing:
 
 def _curve(points: list[Point]) -> str:
     """The path through points: curves that leave and arrive vertically."""
-    found = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
+    path = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
     for (x, y), (to_x, to_y) in pairwise(points):
         if abs(to_x - x) < 0.5 and to_y >= y:
-            found.append(f"V{to_y:.1f}")
+            path.append(f"V{to_y:.1f}")
         else:
             reach = max(abs(to_y - y) / 2, 0.0 if to_y >= y else 40.0)
-            found.append(f"C{x:.1f} {y + reach:.1f} {to_x:.1f} {to_y - reach:.1f} {to_x:.1f} {to_y:.1f}")
-    return "".join(found)
+            path.append(f"C{x:.1f} {y + reach:.1f} {to_x:.1f} {to_y - reach:.1f} {to_x:.1f} {to_y:.1f}")
+    return "".join(path)
 
 
 def _rect(box: _Box, kind: str, radius: float) -> str:

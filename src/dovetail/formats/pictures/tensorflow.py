@@ -66,8 +66,8 @@ class _Reader:
         return node
 
     def _can_open(self, name: str) -> bool:
-        found = self.functions.get(name)
-        return found is not None and name not in self.open and len(found.node_def) <= self.room
+        function = self.functions.get(name)
+        return function is not None and name not in self.open and len(function.node_def) <= self.room
 
     def _function(self, name: str) -> Picture:
         function = self.functions[name]
@@ -113,15 +113,15 @@ def _sorted(protos: Iterable[Any]) -> list[Any]:
         for source in sources:
             users[source].append(name)
     ready = deque(name for name, sources in waits.items() if not sources)
-    found: list[Any] = []
+    ordered: list[Any] = []
     while ready:
         name = ready.popleft()
-        found.append(by_name.pop(name))
+        ordered.append(by_name.pop(name))
         for user in users[name]:
             waits[user].discard(name)
             if not waits[user]:
                 ready.append(user)
-    return [*found, *by_name.values()]
+    return [*ordered, *by_name.values()]
 
 
 def _outputs(proto: Any) -> Iterator[str]:

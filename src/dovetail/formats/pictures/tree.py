@@ -84,14 +84,14 @@ class Tree:
 
     def _scope(self, name: str, scopes: dict[str, tuple[int, str]], counts: dict[str, int]) -> tuple[int, str]:
         """The item for a scope, which is added if it is new, and the beginning of the names in it."""
-        found = scopes.get(name)
-        if found is None:
+        entry = scopes.get(name)
+        if entry is None:
             outer, prefix = self._scope(name.rpartition("/")[0], scopes, counts)
-            found = outer, prefix
+            entry = outer, prefix
             if counts[name] > 1:
-                found = self._add(outer, name[len(prefix) :], None), f"{name}/"
-            scopes[name] = found
-        return found
+                entry = self._add(outer, name[len(prefix) :], None), f"{name}/"
+            scopes[name] = entry
+        return entry
 
     def steps(self, edge: Edge) -> Iterator[tuple[int, int, int]]:
         """The pieces of an edge, one in each scope that it crosses: the scope, and where the piece begins and ends.

@@ -42,10 +42,10 @@ def of_npz(source: Source) -> Summary:
     """
     try:
         with zipfile.ZipFile(source.path) as archive:
-            found = [_array(archive, entry) for entry in archive.infolist()]
+            arrays = [_array(archive, entry) for entry in archive.infolist()]
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise FormatError(source.path, "the archive", f"{error}", "an .npz file that NumPy wrote, whole") from None
-    return summary(source.path, "NumPy's arrays (npz)", {}, [values("arrays", found)])
+    return summary(source.path, "NumPy's arrays (npz)", {}, [values("arrays", arrays)])
 
 
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Value:

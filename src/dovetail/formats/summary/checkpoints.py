@@ -31,11 +31,11 @@ def of_bundle(source: Source) -> Summary:
     prefix = str(source.path).removesuffix(INDEX)
     if prefix == str(source.path):
         raise FormatError(source.path, "the name", source.path.name, f"a name that ends with {INDEX}")
-    found = Bundle(prefix)
-    found.check_sizes()
-    missing = [path.name for path in found.shards if not path.is_file()]
-    facts = {"shards": len(found.shards), "missing shards": len(missing), "first missing": next(iter(missing), "")}
-    return summary(source.path, "TensorFlow checkpoint (tensor bundle)", facts, [_table(found)])
+    opened = Bundle(prefix)
+    opened.check_sizes()
+    missing = [path.name for path in opened.shards if not path.is_file()]
+    facts = {"shards": len(opened.shards), "missing shards": len(missing), "first missing": next(iter(missing), "")}
+    return summary(source.path, "TensorFlow checkpoint (tensor bundle)", facts, [_table(opened)])
 
 
 def stored(prefix: str) -> Table:
@@ -44,9 +44,9 @@ def stored(prefix: str) -> Table:
     Raises:
         FormatError: its index is damaged, or a shard is too short.
     """
-    found = Bundle(prefix)
-    found.check_sizes()
-    return _table(found)
+    opened = Bundle(prefix)
+    opened.check_sizes()
+    return _table(opened)
 
 
 def _table(found: Bundle) -> Table:

@@ -44,8 +44,8 @@ COLLECTIONS = {"node_list": "names", "bytes_list": "messages", "int64_list": "in
 
 def _text_of(source: Source) -> str | None:
     """The name of the message of which a file is the text; None if it is no such text."""
-    found = FIRST_WORD.match(source.data[:LOOKED_AT])
-    return TEXTS.get(found[1]) if found else None
+    match = FIRST_WORD.match(source.data[:LOOKED_AT])
+    return TEXTS.get(match[1]) if match else None
 
 
 def _fields(source: Source) -> list[Span]:
@@ -272,6 +272,6 @@ def _signatures(meta: Any) -> Iterator[tuple[str, str, Value]]:
 
 
 def _collection(item: tuple[str, Any]) -> tuple[str, str, int]:
-    name, found = item
-    kind = found.WhichOneof("kind") or ""
-    return name, COLLECTIONS.get(kind, "messages"), len(getattr(found, kind).value) if kind else 0
+    name, collection = item
+    kind = collection.WhichOneof("kind") or ""
+    return name, COLLECTIONS.get(kind, "messages"), len(getattr(collection, kind).value) if kind else 0

@@ -121,10 +121,10 @@ def foreign_graphs(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def _file(path: Path) -> Path:
     """The file that a path names: itself, a file in a folder, or the index of a checkpoint."""
     if path.is_dir():
-        found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
-        if found is None:
+        file = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
+        if file is None:
             raise FormatError(path, "the folder", "no such file", f"one of {', '.join(IN_FOLDERS)}")
-        return found
+        return file
     index = Path(SHARD.sub("", os.fspath(path)) + INDEX)
     if index.is_file() and (not path.exists() or SHARD.search(path.name)):
         return index
@@ -141,7 +141,7 @@ def _kind(source: Source) -> Kind:
     if named is None:
         if advice := outside(source.path):
             raise FormatError(source.path, "the file", advice, "a file that Dovetail reads")
-        found = f"the bytes {bytes(source.data[:8])!r}" if source.size else "nothing, the file is empty"
+        actual = f"the bytes {bytes(source.data[:8])!r}" if source.size else "nothing, the file is empty"
         needed = f"a file of one of these kinds: {'; '.join(kind.name for kind in KINDS)}"
-        raise FormatError(source.path, "the beginning", found, needed)
+        raise FormatError(source.path, "the beginning", actual, needed)
     return named

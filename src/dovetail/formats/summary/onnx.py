@@ -25,10 +25,10 @@ GRAPH, IMPORT = (7, BYTES), (8, BYTES)
 def is_onnx(source: Source) -> bool:
     """Whether a file is a ModelProto: it has a graph, and imports sets of operators."""
     try:
-        found = {(span.number, span.kind) for span in islice(spans(source.data, 0, source.size), 1000)}
+        fields = {(span.number, span.kind) for span in islice(spans(source.data, 0, source.size), 1000)}
     except ValueError:
         return False
-    return found <= FIELDS and GRAPH in found and IMPORT in found
+    return fields <= FIELDS and GRAPH in fields and IMPORT in fields
 
 
 def of_onnx(source: Source) -> Summary:
@@ -76,9 +76,9 @@ def _type(node: Any, functions: set[str]) -> str:
 
 
 def _value(info: Any) -> Value:
-    found = type_of(info.type)
-    dtype = _dtype(found.number)
-    return Value(info.name, dtype if found.kind == "tensor" else f"{found.kind} of {dtype}", found.shape)
+    declared = type_of(info.type)
+    dtype = _dtype(declared.number)
+    return Value(info.name, dtype if declared.kind == "tensor" else f"{declared.kind} of {dtype}", declared.shape)
 
 
 def _weight(tensor: Any) -> Value:

@@ -33,12 +33,12 @@ def of_safetensors(source: Source) -> Summary:
     """
     tensors, metadata = safetensors.read(source.path)
     document = document_in(tensors, metadata, source.path)
-    found = {name: _value(name, array) for name, array in tensors.items()}
+    described = {name: _value(name, array) for name, array in tensors.items()}
     if document is None:
         facts = {name: text for name, text in metadata.items() if len(text) <= LONGEST}
-        return summary(source.path, "safetensors", facts, [values("tensors", found.values())])
+        return summary(source.path, "safetensors", facts, [values("tensors", described.values())])
     try:
-        return _of_document(source, document, found)
+        return _of_document(source, document, described)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         problem = f"what cannot be decoded ({type(error).__name__}: {error})"
         raise FormatError(source.path, "the document", problem, "a document that dt.save wrote") from None
@@ -78,8 +78,8 @@ def _graph(data: Any, stored: list[Any]) -> Any:
 
 def _traced(data: Any, stored: list[Any]) -> list[Any]:
     """The graphs of a compiled function."""
-    found = [data["graph"]] if "graph" in data else [trace["graph"] for trace in data["traces"]]
-    return [_graph(each, stored) for each in found]
+    encoded = [data["graph"]] if "graph" in data else [trace["graph"] for trace in data["traces"]]
+    return [_graph(each, stored) for each in encoded]
 
 
 # Kinds of values that have graphs → their graphs, by the data and the parts of the document.
@@ -95,10 +95,10 @@ def _resolved(data: Any, stored: list[Any]) -> Any:
     """Encoded data, or the part of the document for which it stands."""
     if type(data) is not dict or "part" not in data:
         return data
-    found = stored[data["part"]]
-    if not found.keys() <= GRAPHS.keys():
+    part = stored[data["part"]]
+    if not part.keys() <= GRAPHS.keys():
         raise ValueError(f"the part {data['part']} is neither a graph nor a function")
-    return found
+    return part
 
 
 def _parts(data: Any, place: str, stored: list[Any]) -> Iterator[tuple[str, str, Any]]:

@@ -165,7 +165,7 @@ def _events(source: Source, compression: str) -> Summary:
         times = [min([*times[:1], event.wall_time]), max([*times[1:], event.wall_time])]
         for value in event.summary.value:
             tags.setdefault(value.tag, _Tag(value, event.step)).add(event.step)
-    rows = [(tag, found.kind, found.count, found.first, found.last) for tag, found in sorted(tags.items())]
+    rows = [(tag, tally.kind, tally.count, tally.first, tally.last) for tag, tally in sorted(tags.items())]
     facts = {"events": count, **others, **dict(zip(("from", "to"), map(_date, times), strict=False))}
     facts |= {"cut off": ", ".join(cut)}
     columns = ("name", "kind", "count", "first step", "last step")

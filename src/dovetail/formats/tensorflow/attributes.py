@@ -37,9 +37,9 @@ def _plain(kind: str, value: Any) -> Any:
 
 def dtype_named(number: int) -> DType | None:
     """The dtype with TensorFlow's number; None for strings, resources, and dtypes that Dovetail does not have."""
-    found = DTYPES.get(number % REFERENCE)
+    numpy_dtype = DTYPES.get(number % REFERENCE)
     try:
-        return None if found is None or found.hasobject else as_dtype(found.name)
+        return None if numpy_dtype is None or numpy_dtype.hasobject else as_dtype(numpy_dtype.name)
     except TypeError:
         return None
 
@@ -112,11 +112,11 @@ class Attributes:
         """The numbers of the spatial axes, from numbers of all axes; batch and channels must have 1."""
         values = [int(number) for number in self(name, default) or default]
         inside = slice(1, -1) if self.layout == "channels_last" else slice(2, None)
-        found = tuple(values[inside])
+        inner = tuple(values[inside])
         others = values[:1] + (values[-1:] if self.layout == "channels_last" else values[1:2])
         if others != [1, 1]:
             raise Unreadable(f"{name} {values} is not 1 for the batch and the channels")
-        return found
+        return inner
 
     def padding(self) -> Any:
         """The padding of a window, in Dovetail's words."""

@@ -42,10 +42,10 @@ def by_row(row: Row, node: Any) -> list[Any]:
         if attribute.result is not None:
             dtype, number = node.attrs(attribute.theirs) if attribute.theirs else attribute.default, attribute.result
             results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
-    found = [node.reader.assign(node.variable(index), results.pop(0)) for index in assigned]
+    assigned_values = [node.reader.assign(node.variable(index), results.pop(0)) for index in assigned]
     if not assigned or not node.inputs[0].is_reference:
         return results
-    return [replace(node.inputs[0], after=tuple(value.op for value in found if is_tensor(value)))]
+    return [replace(node.inputs[0], after=tuple(value.op for value in assigned_values if is_tensor(value)))]
 
 
 def _open_axis(row: Row, node: Any) -> int | None:
@@ -105,8 +105,8 @@ def _attributes(row: Row, node: Any) -> dict[str, Any]:
             need_operations(node.attrs(attribute.theirs, 0, int))
         if attribute.ours and not attribute.theirs:
             given[attribute.ours] = attribute.only
-        elif attribute.only is not None and (found := node.attrs(attribute.theirs)) != attribute.only:
-            raise Unreadable(f"its attribute {attribute.theirs} is {found}, and Dovetail computes {attribute.only}")
+        elif attribute.only is not None and (actual := node.attrs(attribute.theirs)) != attribute.only:
+            raise Unreadable(f"its attribute {attribute.theirs} is {actual}, and Dovetail computes {attribute.only}")
         elif attribute.ours:
             given[attribute.ours] = CONVERTERS[attribute.converter][0](node.attrs, attribute.theirs)
     return given

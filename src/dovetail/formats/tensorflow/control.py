@@ -72,12 +72,14 @@ def branches(node: Node, condition: Any, calls: Sequence[Callable[[], list[Any]]
         whole.clear()
         return list(ops.cond(ops.cast(condition, "bool"), lambda: branch(calls[0]), lambda: branch(calls[1])))
 
-    found = chosen()
+    results_of_branch = chosen()
     for number, pair in enumerate(zip(*whole, strict=True)):
         if given := next((one for one in pair if isinstance(one, Optional) and one.values), None):
             specs[number] = given, [tensor.spec for tensor in given.tensors()]
-    found = chosen() if specs else found  # once more, with stand-ins in the branch without these tensors
-    left = iter(found)
+    results_of_branch = (
+        chosen() if specs else results_of_branch
+    )  # once more, with stand-ins in the branch without these tensors
+    left = iter(results_of_branch)
     results = rebuilt([_common(*pair) for pair in zip(*whole, strict=True)], left)
     for number, (given, _) in specs.items():
         results[number] = given.rebuilt(left)
@@ -118,8 +120,8 @@ def _while(node: Node) -> Any:
     moving = _moving(node, body)
 
     def whole(values: Sequence[Any]) -> list[Any]:
-        found = dict(zip(moving, values, strict=True))
-        return [found.get(i, value) for i, value in enumerate(inputs)]
+        by_place = dict(zip(moving, values, strict=True))
+        return [by_place.get(i, value) for i, value in enumerate(inputs)]
 
     def step(values: list[Any]) -> list[Any]:
         results = reader.call(body, whole(values))
@@ -147,12 +149,12 @@ def looped(first: list[Any], step: Callable[[list[Any]], list[Any]], test: Calla
         Unreadable: the elements of an empty list have no known shape.
     """
     first = _with_elements(first, step)
-    found = ops.while_loop(
+    tensors = ops.while_loop(
         lambda *state: ops.cast(test(rebuilt(first, state)), "bool"),
         lambda *state: tensors_of(step(rebuilt(first, state))),
         tensors_of(first),
     )
-    return rebuilt(first, found)
+    return rebuilt(first, tensors)
 
 
 def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> list[Any]:
@@ -204,8 +206,8 @@ def _merge(node: Node) -> Any:
     def result(text: str) -> list[Any]:
         return list(map(node.read, reader.read(body.inside(given), [text])))  # in the branch, which assigns
 
-    found = branches(node, predicate, [lambda: result(yes), lambda: result(no)])
-    return [*found, ops.cast(predicate, "int32")]
+    results = branches(node, predicate, [lambda: result(yes), lambda: result(no)])
+    return [*results, ops.cast(predicate, "int32")]
 
 
 @special("Exit RefExit")
@@ -240,16 +242,16 @@ def _run(node: Node, frame: Frame) -> list[Any]:
         given |= {frame.switches[merge]: [value] * 2 for merge, value in pairs if merge in frame.switches}
         inner = body.inside(constants | given)
         inner.stacks |= zip(names, values[count:], strict=True)
-        found = reader.read(inner, [*frame.waits, *(text for _, text in frame.merges.values())])
-        return [*found, *(inner.stacks[name] for name in names)]
+        results = reader.read(inner, [*frame.waits, *(text for _, text in frame.merges.values())])
+        return [*results, *(inner.stacks[name] for name in names)]
 
     first = [node.taken(reader.value(body, text)) for text, _ in frame.merges.values()]
     first += [body.stacks[name] for name in names]
     if any(isinstance(one, Foreign) and one.name not in body.stacks for (one,) in constants.values()):
         first = _with_flows(first, step)
-    found = (repeated if reader.runs else looped)(first, step, test)
-    body.stacks |= zip(names, found[count:], strict=True)
-    return found[:count]
+    ends = (repeated if reader.runs else looped)(first, step, test)
+    body.stacks |= zip(names, ends[count:], strict=True)
+    return ends[:count]
 
 
 def _with_flows(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> list[Any]:

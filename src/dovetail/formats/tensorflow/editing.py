@@ -71,11 +71,11 @@ class Whole:
 
     def around(self, record: Record | None) -> Record | None:
         """The outermost whole node around one, which may be the node itself; None if there is none."""
-        found = None
+        outermost = None
         while record is not None:
-            found = record if self(record) else found
+            outermost = record if self(record) else outermost
             record = record.around
-        return found
+        return outermost
 
     def _is_whole(self, record: Record) -> bool:
         operations = {*record.all_operations()}
@@ -152,13 +152,13 @@ class Edited:
     @property
     def names(self) -> dict[Any, str]:
         """Input of the graph → the name that the innermost function gives it, of those whose nodes are here."""
-        found: dict[Any, str] = {}
+        names: dict[Any, str] = {}
         for body in self.inlined():
             for argument in self._functions[self.records.functions[id(body)]].signature.input_arg:
                 value = self._value_of(body, argument.name)
                 if isinstance(value, Host) or (is_tensor(value) and self._is_input(value)):
-                    found[value] = argument.name
-        return found
+                    names[value] = argument.name
+        return names
 
     # what is needed
 
@@ -260,18 +260,20 @@ class Edited:
             return []
         record = self.records.find(place.body, place.name)
         swapped = {} if record is None else self.whole.swapped[record]
-        found: list[list[Source]] = []
+        sources: list[list[Source]] = []
         for text in self.node(place).input:
             if text.startswith("^"):
-                found.append(self._controls(place.body, text[1:]))
+                sources.append(self._controls(place.body, text[1:]))
                 continue
             value = self._value_of(place.body, text)
-            found.append([swapped[value] if is_tensor(value) and value in swapped else self._source(place.body, text)])
-        self._nodes[key] = place.body, found
-        for source in (one for some in found for one in some):
+            sources.append(
+                [swapped[value] if is_tensor(value) and value in swapped else self._source(place.body, text)]
+            )
+        self._nodes[key] = place.body, sources
+        for source in (one for some in sources for one in some):
             if isinstance(source, Argument):
                 self.captured.setdefault(source.name, source.hint)
-        return [source for some in found for source in some if not isinstance(source, Argument)]
+        return [source for some in sources for source in some if not isinstance(source, Argument)]
 
     def node(self, place: Place) -> Any:
         """A node as it stands in the file."""
@@ -384,17 +386,17 @@ class Edited:
     def _texts(
         self, nodes: Nodes, sources: list[Source], names: Any, known: Mapping[Any, Ref], captured: Mapping[str, str]
     ) -> list[str]:
-        found = []
+        texts = []
         for source in sources:
             if isinstance(source, Place):
-                found.append(self._text(nodes, source, names))
+                texts.append(self._text(nodes, source, names))
             elif isinstance(source, Argument):
-                found.append(captured[source.name])
+                texts.append(captured[source.name])
             elif isinstance(source, Operation):
-                found.append(nodes.named[source])
+                texts.append(nodes.named[source])
             else:
-                found.append(known[source].text)
-        return found
+                texts.append(known[source].text)
+        return texts
 
     def _text(self, nodes: Nodes, place: Place, names: Mapping[tuple[int, str], str]) -> str:
         """The reference of a node's result among the new nodes."""

@@ -55,28 +55,28 @@ class Frames:
     @cached_property
     def loops(self) -> dict[str, Frame]:
         """The loops, by the names of their frames."""
-        found: dict[str, Frame] = {}
+        loops: dict[str, Frame] = {}
         for node in self._nodes.values():
             if node.op in ENTERS:
-                frame = found.setdefault(self._frame_name(node), Frame())
+                frame = loops.setdefault(self._frame_name(node), Frame())
                 if node.attr["is_constant"].b:
                     frame.constants[node.name] = node.input[0]
         for node in self._nodes.values():
             entered = self.enter_of(node)
             if entered is not None:
                 enter, following = entered
-                frame = found[self._frame_name(enter)]
+                frame = loops[self._frame_name(enter)]
                 frame.merges[node.name] = enter.input[0], following.input[0]
                 frame.waits += [text for text in following.input if text.startswith("^")]
         for node in self._nodes.values():
             merge = self._nodes.get(split(node.input[0])[0]) if node.op in SWITCHES else None
             entered = self.enter_of(merge) if merge is not None else None
             if merge is not None and entered is not None:
-                frame = found[self._frame_name(entered[0])]
+                frame = loops[self._frame_name(entered[0])]
                 frame.switches[merge.name] = node.name
                 test = self._nodes.get(split(node.input[1])[0])
                 frame.condition = node.input[1] if test is None or test.op != "LoopCond" else test.input[0]
-        return found
+        return loops
 
     def _frame_name(self, enter: Any) -> str:
         return enter.attr["frame_name"].s.decode(errors="replace")
@@ -114,12 +114,12 @@ class Frames:
         node = self._nodes[name]
         entered = self.enter_of(node)
         texts = [entered[0].name] if entered is not None else node.input
-        return [found for text in texts if (found := split(text)[0]) in self._nodes]
+        return [source for text in texts if (source := split(text)[0]) in self._nodes]
 
     @cached_property
     def _contexts(self) -> dict[str, Context]:
         """The conditions under which each node runs; the end of a loop is outside of the loop's."""
-        found = self.__dict__["_contexts"] = dict[str, Context]()
+        contexts = self.__dict__["_contexts"] = dict[str, Context]()
         for name in walk(self._nodes, self._before):
             node = self._nodes[name]
             source = self._before(name)
@@ -127,12 +127,12 @@ class Frames:
                 switch = split(behind(node.input[0], self._nodes))[0]
                 source = self._before(switch) if switch in self._nodes else []
             if self.enter_of(node) is not None or node.op in EXITS:
-                found[name] = found.get(source[0], frozenset()) if source else frozenset()
+                contexts[name] = contexts.get(source[0], frozenset()) if source else frozenset()
                 continue
             parts = [self._of_reference(text) for text in node.input]
             join = frozenset[tuple[str, int]].intersection if node.op in MERGES and parts else frozenset().union
-            found[name] = join(*parts)
-        return found
+            contexts[name] = join(*parts)
+        return contexts
 
     def _of_reference(self, text: str) -> Context:
         name, _, number = split(text)

@@ -42,8 +42,8 @@ def _is_known(shape: Any) -> bool:
 
 def _element_shape(node: Node, index: int) -> Any:
     """The shape of an element: ints with -1 for unknown ones, or None."""
-    found = constant_of(node.tensor(index))
-    return plain(found) if found is not None and found.ndim else None
+    shape = constant_of(node.tensor(index))
+    return plain(shape) if shape is not None and shape.ndim else None
 
 
 WHOLE = ("TensorListStack", "TensorListGather", "TensorArrayGatherV3")  # their lists have elements of one shape
@@ -188,10 +188,10 @@ def _stack(node: Node) -> Any:
 
 @special("TensorListGetItem")
 def _get(node: Node) -> Any:
-    found, index = _list(node, 0, 2), node.tensor(1)
-    if isinstance(found, RaggedList) and found.lacks(index):
-        return filled(node.tensor(2), 0, found.dtype)
-    return found.get(index)
+    elements, index = _list(node, 0, 2), node.tensor(1)
+    if isinstance(elements, RaggedList) and elements.lacks(index):
+        return filled(node.tensor(2), 0, elements.dtype)
+    return elements.get(index)
 
 
 @special("TensorListSetItem")
@@ -212,10 +212,10 @@ def _gather(node: Node) -> Any:
 @special("TensorListConcatV2")
 def _concat(node: Node) -> Any:
     """The elements in one; those that are not set have the numbers of rows of the third input, and are zeros."""
-    found, lengths = _list(node, 0, 1), node.tensor(2)
-    if not isinstance(found, RaggedList) or found.sizes is None or 0 in (lengths.shape or ()):
-        return found.concatenated()
-    rows, counts = found.concatenated()
+    elements, lengths = _list(node, 0, 1), node.tensor(2)
+    if not isinstance(elements, RaggedList) or elements.sizes is None or 0 in (lengths.shape or ()):
+        return elements.concatenated()
+    rows, counts = elements.concatenated()
     lengths, starts = ops.cast(lengths, "int64"), ops.cumsum(lengths, exclusive=True)
     places = ops.arange(ops.shape(rows)[0], dtype="int64") + ops.repeat(
         starts - ops.cumsum(counts, exclusive=True), counts
@@ -226,10 +226,10 @@ def _concat(node: Node) -> Any:
 
 @special("TensorListElementShape")
 def _shape_of_element(node: Node) -> Any:
-    found, dtype = _list(node), node.attrs("shape_type")
-    if isinstance(found, RaggedList) and found.sizes is None and found.known:
+    elements, dtype = _list(node), node.attrs("shape_type")
+    if isinstance(elements, RaggedList) and elements.sizes is None and elements.known:
         return recorded(-1, dtype)  # there are several
-    return ops.cast(ops.shape(found.rows())[1:], dtype)
+    return ops.cast(ops.shape(elements.rows())[1:], dtype)
 
 
 @special("TensorListScatterIntoExistingList")

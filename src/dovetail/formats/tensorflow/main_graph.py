@@ -36,9 +36,9 @@ def edit_graph(saved: SavedGraph, graph: Any, read: Read) -> None:
     edited.write(nodes, _given(read, nodes, graph), {name: name for name in edited.captured})
     order = {node.name: number for number, node in enumerate(graph.node)}
     kept = [node for node in graph.node if node.name in taken]
-    found = sorted([*kept, *nodes.messages], key=lambda node: order.get(node.name, len(order)))
+    ordered = sorted([*kept, *nodes.messages], key=lambda node: order.get(node.name, len(order)))
     del graph.node[:]
-    graph.node.extend(found)
+    graph.node.extend(ordered)
     graph.library.function.extend(writer.library.values())
 
 
@@ -94,12 +94,12 @@ def _writer(graph: Any) -> Writer:
 
 def _given(read: Read, nodes: Nodes, graph: Any) -> dict[Any, Ref]:
     """Input of a graph → its placeholder, which gets the shape that the input has now."""
-    found: dict[Any, Ref] = {}
+    refs: dict[Any, Ref] = {}
     known = {original(node): node for node in graph.node}
     for value in read.program.inputs:
         node = known[value.op.name if hasattr(value, "op") else value.node.title]
         shape, _ = typed(value) or (None, 0)
         if "shape" in node.attr and node.attr["shape"].shape != shape_proto(shape):
             node.attr["shape"].shape.CopyFrom(shape_proto(shape))
-        found[value] = Ref(node.name, value.dtype if hasattr(value, "dtype") else "object")
-    return found
+        refs[value] = Ref(node.name, value.dtype if hasattr(value, "dtype") else "object")
+    return refs

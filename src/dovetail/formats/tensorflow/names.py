@@ -63,7 +63,7 @@ def argument_name(name: str, taken: Iterable[str]) -> str:
     """A name for an argument or a result of a function, which no other one has."""
     plain = re.sub(r"[^a-z0-9_]", "_", name.lower())
     plain = plain if plain[:1].isalpha() else f"x{plain}"
-    found, count, known = plain, 0, {*taken}
-    while found in known:
-        found, count = f"{plain}_{count}", count + 1
-    return found
+    unique, count, known = plain, 0, {*taken}
+    while unique in known:
+        unique, count = f"{plain}_{count}", count + 1
+    return unique

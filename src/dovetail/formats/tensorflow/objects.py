@@ -109,14 +109,14 @@ class Objects:
     @cached_property
     def _paths(self) -> dict[int, tuple[str, ...]]:
         """Number of an object → the attributes that lead to it."""
-        found: dict[int, tuple[str, ...]] = {0: ()}
+        paths: dict[int, tuple[str, ...]] = {0: ()}
         order = [0]
         for number in order:
             for name, child in self.children(number).items():
-                if child not in found:
-                    found[child] = (*found[number], name)
+                if child not in paths:
+                    paths[child] = (*paths[number], name)
                     order.append(child)
-        return found
+        return paths
 
     @cached_property
     def handles(self) -> dict[int, str]:
@@ -132,14 +132,14 @@ class Objects:
     @cached_property
     def bound(self) -> dict[int, str]:
         """Number of an object that functions capture → the input that calls in the main graph have for it."""
-        found: dict[int, str] = {}
+        inputs_of: dict[int, str] = {}
         known = self._saved.object_graph.concrete_functions
         for node in self._saved.nodes.values():
             name = node.attr["f"].func.name if node.op.endswith("PartitionedCall") else ""
             numbers = known[name].bound_inputs if name in known else ()
             inputs = [text for text in node.input if not text.startswith("^")]
-            found |= zip(numbers, inputs[len(inputs) - len(numbers) :], strict=False)
-        return found
+            inputs_of |= zip(numbers, inputs[len(inputs) - len(numbers) :], strict=False)
+        return inputs_of
 
     @cached_property
     def twins(self) -> dict[str, str]:

@@ -69,8 +69,8 @@ class Arg(NamedTuple):
 
     def dtypes(self, value: Callable[[str], Any]) -> list[Any]:
         """The dtypes of such tensors of a node: the name of a fixed one, others as the attributes have them."""
-        found = value(self.attribute) if self.attribute else self.dtype
-        return list(found)[:MOST] if self.is_list else [found] * self.count(value)
+        dtype = value(self.attribute) if self.attribute else self.dtype
+        return list(dtype)[:MOST] if self.is_list else [dtype] * self.count(value)
 
 
 class Attr(NamedTuple):

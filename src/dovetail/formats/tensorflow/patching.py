@@ -69,14 +69,14 @@ class Patch:
 
     def _reachable(self) -> set[str]:
         """The functions that the main graph and the objects reach."""
-        found: set[str] = set()
+        reachable: set[str] = set()
         stack = [*self._objects.concrete_functions, *(name for node in self._graph.node for name in called(node))]
         while stack:
             name = stack.pop()
-            if name in self._functions and name not in found:
-                found.add(name)
+            if name in self._functions and name not in reachable:
+                reachable.add(name)
                 stack += [inner for node in self._functions[name].node_def for inner in called(node)]
-        return found
+        return reachable
 
     def _named_now(self) -> set[str]:
         """The functions that objects name; no object names a custom gradient."""
@@ -186,8 +186,8 @@ class Patch:
             given = {value: ref for (_, value), ref in zip(inputs, refs, strict=False)}
             texts = {value.node.name: ref.text for value, ref in given.items() if isinstance(value, Host)}
             texts |= {n: handles[number_of_object(n)].text for n in edited.captured if n not in edited.taken}
-            found = dict(zip(map(id, read.program.values), edited.write(nodes, given, texts), strict=True))
-            return [found[id(value)] for _, value in outputs]
+            refs_of_values = dict(zip(map(id, read.program.values), edited.write(nodes, given, texts), strict=True))
+            return [refs_of_values[id(value)] for _, value in outputs]
 
         name = self._writer.build(title, arguments, fill, [name for name, _ in outputs])
         return self._writer.library[name], captured
@@ -270,17 +270,17 @@ class Patch:
 
 def changed_values(saved: SavedGraph) -> dict[str, np.ndarray]:
     """The values of the variables that changed since the file was read, by their keys in the checkpoint."""
-    found: dict[str, np.ndarray] = {}
+    changed: dict[str, np.ndarray] = {}
     for name, variable in saved.variables.items():
         value, key, part = variable.numpy(), saved.key(name), part_of(saved.slice_of(name))
         if value.tobytes() == np.ascontiguousarray(saved.slice_in_bundle(key, saved.slice_of(name))).tobytes():
             continue
         if part is not None:
-            found.setdefault(key, np.array(saved.bundle[key]))[part.box] = value
+            changed.setdefault(key, np.array(saved.bundle[key]))[part.box] = value
             continue
         copies = saved.objects.twins.items() if saved.objects is not None else ()
-        found |= {saved.key(one): value for one in (name, *(own for own, twin in copies if twin == name))}
-    return found
+        changed |= {saved.key(one): value for one in (name, *(own for own, twin in copies if twin == name))}
+    return changed
 
 
 def called(node: Any) -> Iterator[str]:

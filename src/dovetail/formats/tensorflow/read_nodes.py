@@ -86,12 +86,12 @@ class Node:
         Raises:
             Unreadable: it is not known.
         """
-        found = wanted(self.tensor(index))
-        if found is None and self._takes_all_axes(index):
+        array = wanted(self.tensor(index))
+        if array is None and self._takes_all_axes(index):
             return None
-        if found is None:
+        if array is None:
             raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
-        return plain(found)
+        return plain(array)
 
     def _takes_all_axes(self, index: int) -> bool:
         """Whether a reduction takes the numbers up to the rank as axes, as TensorFlow writes it for unknown ranks."""
@@ -103,8 +103,8 @@ class Node:
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""
         tensor = self.tensor(index)
-        found = wanted(tensor)
-        return tensor if found is None else plain(found.reshape(-1))
+        array = wanted(tensor)
+        return tensor if array is None else plain(array.reshape(-1))
 
     def of(self, inputs: list[Any]) -> Node:
         """The same node with other inputs."""
@@ -174,10 +174,10 @@ class Body:
 
 def by_node(references: Iterable[str]) -> dict[str, list[str]]:
     """References by the names of the nodes whose results they are."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for text in references:
-        found.setdefault(text.partition(":")[0], []).append(text)  # one that waits for a node has a sign before it
-    return found
+        by_name.setdefault(text.partition(":")[0], []).append(text)  # one that waits for a node has a sign before it
+    return by_name
 
 
 def types_of(node: Node) -> tuple[list[DType | None], list[Any]]:

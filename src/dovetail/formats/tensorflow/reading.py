@@ -142,8 +142,8 @@ class Reader(Building):
             yield
             return
         texts, first = body.needs(name), len(graph.changed_ops)
-        found = {text: body.effects[key] for text in texts if (key := split(text)[0]) in body.effects}
-        before = [op for text, (ops, waits) in found.items() if waits or text.startswith("^") for op in ops]
+        effects_before = {text: body.effects[key] for text in texts if (key := split(text)[0]) in body.effects}
+        before = [op for text, (ops, waits) in effects_before.items() if waits or text.startswith("^") for op in ops]
         with graph.control_dependencies(before):
             yield
         made = [op for op in dict.fromkeys(graph.changed_ops[first:]) if op.type not in INPUTS]
@@ -152,8 +152,8 @@ class Reader(Building):
             name_new(graph, effects[0], name)
             for other in effects[1:]:
                 effects[0].add_control_input(other)
-        if effects or found:
-            behind = [op for ops, _ in found.values() for op in ops]
+        if effects or effects_before:
+            behind = [op for ops, _ in effects_before.values() for op in ops]
             body.effects[name] = (made, False) if made else (behind, True)  # a constant does not wait itself
 
     def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
@@ -185,8 +185,8 @@ class Reader(Building):
         if output and name in body.nodes:
             number += first_number(body.nodes[name], output)
         if not 0 <= number < len(values):
-            found = f"the input {reference!r} of a node with {len(values)} results"
-            raise FormatError(self.file, body.place, found, "one of these results")
+            actual = f"the input {reference!r} of a node with {len(values)} results"
+            raise FormatError(self.file, body.place, actual, "one of these results")
         return values[number]
 
     def call(self, name: str, values: Sequence[Any]) -> list[Any]:
@@ -202,8 +202,8 @@ class Reader(Building):
             raise FormatError(self.file, f"the function {name!r}", "a function that calls itself", "none")
         arguments = [argument.name for argument in function.signature.input_arg]
         if len(arguments) != len(values):
-            found = f"a call with {len(values)} values"
-            raise FormatError(self.file, f"the function {name!r}", found, f"{len(arguments)} values")
+            actual = f"a call with {len(values)} values"
+            raise FormatError(self.file, f"the function {name!r}", actual, f"{len(arguments)} values")
         given = {argument: [value] for argument, value in zip(arguments, values, strict=True)}
         if name not in self._bodies:
             self._bodies[name] = Body(f"the function {name!r}", function.node_def, {})
@@ -360,9 +360,9 @@ def _held(graph: Any, value: Any) -> Any:
 def _note_taken(node: Node, results: Sequence[Any]) -> None:
     """Let the operations of a node's results know the tensors whose values were taken while it was read."""
     given = {number: t for number, t in enumerate(node.inputs) if type(t) is GraphTensor}
-    found = {t for t in results if type(t) is GraphTensor}
-    made = reach(found, control=False, given=given.values())
-    used = {*found, *(t for op in made for t in (*op.inputs, *op.takes()))}
+    tensors_of_results = {t for t in results if type(t) is GraphTensor}
+    made = reach(tensors_of_results, control=False, given=given.values())
+    used = {*tensors_of_results, *(t for op in made for t in (*op.inputs, *op.takes()))}
     is_one = len([op for op in made if op.type not in ("Const", "Cast", "Placeholder")]) == 1 and node.type in READ
     words = [one.param for one in READ[node.type].inputs] if is_one else []  # else several may have the value
     graph = node.reader.graph
@@ -371,7 +371,9 @@ def _note_taken(node: Node, results: Sequence[Any]) -> None:
             continue
         word = words[number] if number < len(words) else f"input {number}"
         same = [] if is_one else [place for op in made for place in _places_with(op, constant_of(tensor))]
-        for operation, name in same if len(same) == 1 else [(op, word) for op in {t.op for t in found} & {*made}]:
+        for operation, name in (
+            same if len(same) == 1 else [(op, word) for op in {t.op for t in tensors_of_results} & {*made}]
+        ):
             operation.taken = {name: hooks.capture(graph, tensor), **operation.taken}
 
 

@@ -70,13 +70,13 @@ def specs_of(type: str, attrs: Attributes, inputs: list[Any]) -> list[Spec]:
         Unreadable: it lacks an attribute.
     """
     known: Any = definition(type)
-    found = []
+    specs = []
     for number, arg in enumerate(known.results):
         text = KNOWN[type][number] if type in KNOWN else "-"
         for index, dtype in enumerate(arg.dtypes(attrs)):
             dtype = dtype_named(DTYPES[dtype]) if isinstance(dtype, str) and not arg.attribute else dtype
-            found.append(Spec(_shape(text, attrs, inputs, index), None if arg.name in FLOWS else dtype))
-    return found
+            specs.append(Spec(_shape(text, attrs, inputs, index), None if arg.name in FLOWS else dtype))
+    return specs
 
 
 def _shape(text: str, attrs: Attributes, inputs: list[Any], index: int) -> tuple[int | None, ...] | None:

@@ -182,15 +182,15 @@ class SavedGraph:
             return self._restored_by_nodes()
 
     def _restored_by_nodes(self) -> dict[str, tuple[str, str]]:
-        found = dict(_restored(self.nodes.values(), {}, self.file))
+        restored = dict(_restored(self.nodes.values(), {}, self.file))
         for call in self.nodes.values():
             name = call.attr["f"].func.name if call.op.endswith("PartitionedCall") else ""
             function = self.functions.get(name)
             if function is not None:
                 arguments = [argument.name for argument in function.signature.input_arg]
                 named = dict(zip(arguments, call.input, strict=False))
-                found |= _restored(function.node_def, named, self.file)
-        return found
+                restored |= _restored(function.node_def, named, self.file)
+        return restored
 
     def key(self, name: str) -> str:
         """The key of a variable's node; the main graph may have a handle for it that no node restores."""
@@ -314,12 +314,12 @@ class SavedGraph:
             for text in node.input:
                 users.setdefault(split(text)[0], []).append(node.name)
         stack = [node.name for node in self.graph_def.node if acts(node)]
-        found = {*stack}
+        needing = {*stack}
         while stack:
-            new = [name for name in users.get(stack.pop(), ()) if name not in found]
-            found |= {*new}
+            new = [name for name in users.get(stack.pop(), ()) if name not in needing]
+            needing |= {*new}
             stack += new
-        return found
+        return needing
 
     def _saves(self, node: Any) -> bool:
         called = self.functions.get(node.attr["f"].func.name) if node.op.endswith("PartitionedCall") else None
@@ -445,17 +445,17 @@ class SavedGraph:
 
 def _keyed(nodes: Iterable[Any]) -> dict[str, str]:
     """Name of each node in Dovetail → the name of its first result."""
-    found: dict[str, str] = {}
+    keyed: dict[str, str] = {}
     for node in nodes:
-        found[node.name if original(node) in found else original(node)] = f"{node.name}:0"
-    return found
+        keyed[node.name if original(node) in keyed else original(node)] = f"{node.name}:0"
+    return keyed
 
 
 def alike(name: str, names: Iterable[str]) -> str:
     """Advice for a name that is missing: the names that end alike, or else those that are spelled alike."""
     known, last = list(names), name.rpartition("/")[2]
-    found = [other for other in known if other.rpartition("/")[2] == last] or get_close_matches(name, known)
-    return f"; did you mean {' or '.join(found[:5])}?" if found else ""
+    near = [other for other in known if other.rpartition("/")[2] == last] or get_close_matches(name, known)
+    return f"; did you mean {' or '.join(near[:5])}?" if near else ""
 
 
 def _ends_nothing(type: str) -> bool:
@@ -565,10 +565,10 @@ def _trained(meta: Any) -> frozenset[str] | None:
 def variable_def(data: bytes) -> Any:
     """The message `VariableDef` in bytes of a collection of TensorFlow; None if they are something else."""
     try:
-        found = parsed(TENSORFLOW.VariableDef, data, "a collection")
+        proto = parsed(TENSORFLOW.VariableDef, data, "a collection")
     except FormatError:
         return None
-    return found if found.variable_name.endswith(":0") else None
+    return proto if proto.variable_name.endswith(":0") else None
 
 
 def _assets(meta: Any, file: Path) -> list[Any]:

@@ -56,8 +56,8 @@ class Traced:
     def inputs(self) -> list[tuple[str, Any]]:
         """The tensors among the arguments, with names."""
         positional = dict(zip(self.names, self.args, strict=True))
-        found = [pair for name, value in positional.items() for pair in tensors_in(value, name)]
-        return [*found, *tensors_in(self.kwargs)]
+        pairs = [pair for name, value in positional.items() for pair in tensors_in(value, name)]
+        return [*pairs, *tensors_in(self.kwargs)]
 
     @property
     def unknowns(self) -> int:
@@ -209,11 +209,11 @@ class _ModelWriter:
 
     def _add_variables(self, root: Tree) -> None:
         """Add the lists of variables that TensorFlow's models have, where the model has none of the name."""
-        found = dict.fromkeys([*self.variables, *(one for some in self.captured.values() for one in some)])
+        variables = dict.fromkeys([*self.variables, *(one for some in self.captured.values() for one in some)])
         lists = {
-            "variables": list(found),
-            "trainable_variables": [one for one in found if one.trainable],
-            "non_trainable_variables": [one for one in found if not one.trainable],
+            "variables": list(variables),
+            "trainable_variables": [one for one in variables if one.trainable],
+            "non_trainable_variables": [one for one in variables if not one.trainable],
         }
         for name, some in lists.items():
             if name not in root.children:
@@ -240,11 +240,11 @@ class _ModelWriter:
     def _unique(self, name: str) -> str:
         """A name of a node or a function that no other one has."""
         plain = node_name(name)
-        found, count = plain, 0
-        while found in self.names:
-            found, count = f"{plain}_{count + 1}", count + 1
-        self.names.add(found)
-        return found
+        free, count = plain, 0
+        while free in self.names:
+            free, count = f"{plain}_{count + 1}", count + 1
+        self.names.add(free)
+        return free
 
     # the main graph
 

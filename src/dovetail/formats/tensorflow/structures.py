@@ -56,34 +56,34 @@ def structured(value: Any, name: str = "") -> Any:
     Raises:
         Unreadable: it has a value that no message can hold.
     """
-    found = TENSORFLOW.StructuredValue()
+    message = TENSORFLOW.StructuredValue()
     tensor, parts = typed(value), None if typed(value) else parts_of(value)
     if tensor is not None:
-        spec = found.tensor_spec_value
+        spec = message.tensor_spec_value
         spec.name, spec.dtype = name, tensor[1]
         spec.shape.CopyFrom(shape_proto(tensor[0]))
     elif value is None:
-        found.none_value.SetInParent()
+        message.none_value.SetInParent()
     elif isinstance(value, Mapping):
-        found.dict_value.SetInParent()
+        message.dict_value.SetInParent()
         for key, part in parts or ():
-            found.dict_value.fields[key].CopyFrom(structured(part, key))
+            message.dict_value.fields[key].CopyFrom(structured(part, key))
     elif hasattr(value, "_fields"):
-        found.named_tuple_value.name = type(value).__name__
+        message.named_tuple_value.name = type(value).__name__
         for key, part in parts or ():
-            found.named_tuple_value.values.add(key=key).value.CopyFrom(structured(part, key))
+            message.named_tuple_value.values.add(key=key).value.CopyFrom(structured(part, key))
     elif parts is not None:
-        items = found.list_value if isinstance(value, list) else found.tuple_value
+        items = message.list_value if isinstance(value, list) else message.tuple_value
         items.SetInParent()
         items.values.extend(structured(part, f"{name}_{key}" if name else key) for key, part in parts)
     elif isinstance(value, DType):
-        found.tensor_dtype_value = number_of(value)
+        message.tensor_dtype_value = number_of(value)
     elif isinstance(value, (bool, int, float, str, np.generic)):
         plain = value.item() if isinstance(value, np.generic) else value
-        setattr(found, PLAIN[type(plain)], plain)
+        setattr(message, PLAIN[type(plain)], plain)
     else:
         raise Unreadable(f"a file of TensorFlow cannot hold {describe(value)}")
-    return found
+    return message
 
 
 def argument_spec(names: list[str], keywords: list[str], defaults: tuple[Any, ...] = ()) -> Any:
@@ -99,8 +99,8 @@ def argument_spec(names: list[str], keywords: list[str], defaults: tuple[Any, ..
             reason = f"which TensorFlow also makes of {others[0]!r}" if others else "which it refuses"
             problem = f"TensorFlow would call the input {keyword!r} {name!r}, {reason}; give it another name"
             raise op_error(ValueError, "saved_model.save", f"{problem}, by its spec or rename().")
-    found = TENSORFLOW.StructuredValue()
-    spec = found.named_tuple_value
+    message = TENSORFLOW.StructuredValue()
+    spec = message.named_tuple_value
     spec.name = "FullArgSpec"
     values: dict[str, Any] = {
         "args": names,
@@ -113,4 +113,4 @@ def argument_spec(names: list[str], keywords: list[str], defaults: tuple[Any, ..
     }
     for key, value in values.items():
         spec.values.add(key=key).value.CopyFrom(structured(value))
-    return found
+    return message

@@ -139,8 +139,8 @@ class TensorList:
 
 def is_zero(value: Any) -> bool:
     """Whether a tensor is the number 0, as gradients of arrays begin."""
-    found = constant_of(value)
-    return found is not None and found.ndim == 0 and not found
+    array = constant_of(value)
+    return array is not None and array.ndim == 0 and not array
 
 
 def is_carried(value: Any) -> bool:
@@ -150,8 +150,8 @@ def is_carried(value: Any) -> bool:
 
 def tensors_of(values: Sequence[Any]) -> list[Any]:
     """The tensors among some values; a list has some."""
-    found = (value.tensors() if isinstance(value, TensorList) else [value] for value in values if is_carried(value))
-    return [tensor for tensors in found for tensor in tensors]
+    lists = (value.tensors() if isinstance(value, TensorList) else [value] for value in values if is_carried(value))
+    return [tensor for tensors in lists for tensor in tensors]
 
 
 def rebuilt(values: Sequence[Any], tensors: Iterable[Any]) -> list[Any]:
@@ -376,5 +376,5 @@ def _need_one_shape(rows: Any, item: Any) -> None:
 
 def _place_of(index: Any) -> int | None:
     """An index that is constant."""
-    found = constant_of(index)
-    return None if found is None else int(found)
+    array = constant_of(index)
+    return None if array is None else int(array)

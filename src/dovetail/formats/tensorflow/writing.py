@@ -124,9 +124,9 @@ class Writer:
             fill: adds its nodes.
             results: the names of its results.
         """
-        found = unique(node_name(name), self._names)
-        message = self.library[found] = TENSORFLOW.FunctionDef()
-        message.signature.name = found
+        function_name = unique(node_name(name), self._names)
+        message = self.library[function_name] = TENSORFLOW.FunctionDef()
+        message.signature.name = function_name
         nodes, refs, shapes = Nodes(self, {}, in_function=True), list[Ref](), message.attr["_input_shapes"].list.shape
         for title, spec in arguments:
             is_variable, text = hasattr(spec, "assign"), argument_name(title, nodes.names)
@@ -146,7 +146,7 @@ class Writer:
             message.signature.control_output.append(effect)
             message.control_ret[effect] = effect
         message.signature.is_stateful = any(ref.dtype == "resource" for ref in refs) or bool(nodes.effects)
-        return found
+        return function_name
 
     def written(self, place: Place) -> list[Ref]:
         """Add the nodes of an operation, and return the values of its results.

@@ -240,14 +240,14 @@ def _lu(place: Place, x: Ref) -> list[Ref]:
     *batch, rows, count = place.shapes[0]
 
     def exchanges(order: Any) -> Any:
-        places, found = OPS["Iota"](rows), []
+        places, swaps = OPS["Iota"](rows), []
         now = ops.zeros_like(order) + places
         for i in range(count):
             at = ops.cast(ops.argmax(ops.equal(now, order[..., i : i + 1]), -1), "int32")
-            found.append(at)
+            swaps.append(at)
             now = ops.where(ops.equal(places, ops.expand_dims(at, -1)), now[..., i : i + 1], now)
             now = ops.where(ops.equal(places, i), -1, now)
-        return ops.stack(found, -1)
+        return ops.stack(swaps, -1)
 
     pivots = place.computed(exchanges, (order, TensorSpec((*batch, rows), as_dtype("int32"))))
     return place.results([lu, *pivots])

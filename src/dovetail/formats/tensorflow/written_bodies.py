@@ -61,10 +61,10 @@ def _shift(op: Any, x: Any, y: Any) -> Any:
     last = 8 * x.dtype.itemsize - 1
     places = ops.cast(y, f"u{x.dtype.name.removeprefix('u')}")  # negative ones are large
     is_out = ops.greater_equal(places, ops.full_like(places, last + 1))
-    found = op(x, ops.where(is_out, ops.full_like(y, last), y))
+    shifted = op(x, ops.where(is_out, ops.full_like(y, last), y))
     if op.name == "RightShift" and not x.dtype.name.startswith("u"):
-        return found
-    return ops.where(is_out, ops.zeros_like(found), found)
+        return shifted
+    return ops.where(is_out, ops.zeros_like(shifted), shifted)
 
 
 @body("Sign", of("uint8", "uint16", "uint32", "uint64"))
@@ -87,12 +87,12 @@ def _einsum(op: Any, inputs: Sequence[Any], equation: str) -> Any:
     """A sum over more than two tensors: one after the other."""
     parts, result = equation.replace(" ", "").split("->")
     letters, *others = parts.split(",")
-    found, *rest = inputs
+    product, *rest = inputs
     for number, (x, part) in enumerate(zip(rest, others, strict=True)):
         later = {*result, *"".join(others[number + 1 :])}
         kept = "".join(dict.fromkeys(c for c in letters + part if c in later)) if number + 1 < len(rest) else result
-        found, letters = op([found, x], f"{letters},{part}->{kept}"), kept
-    return found
+        product, letters = op([product, x], f"{letters},{part}->{kept}"), kept
+    return product
 
 
 # -- axes -------------------------------------------------------------------------------------------------------------
@@ -122,10 +122,10 @@ def _roll(op: Any, x: Any, shift: Any, axis: Any) -> Any:
 
 @body("ArgMax ArgMin", lambda operation: operation.attrs["axis"] is None or operation.attrs["keepdims"])
 def _position(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    found = op(ops.reshape(x, (-1,)) if axis is None else x, axis or 0)
+    position = op(ops.reshape(x, (-1,)) if axis is None else x, axis or 0)
     if not keepdims:
-        return found
-    return ops.reshape(found, (1,) * len(x.shape)) if axis is None else ops.expand_dims(found, axis)
+        return position
+    return ops.reshape(position, (1,) * len(x.shape)) if axis is None else ops.expand_dims(position, axis)
 
 
 @body(

@@ -125,20 +125,20 @@ def _scan(
             )[0]
             for items, t in zip(refs[inner:], body.inputs[count : count + len(xs)], strict=False)
         ]
-        found = _part(nodes, body, [*refs[:count], *slices, *refs[inner + len(xs) :]])
+        outputs = _part(nodes, body, [*refs[:count], *slices, *refs[inner + len(xs) :]])
         kept = [
             nodes.add("TensorListSetItem", unique("set", nodes.names), [items, index, y], ["variant"], {})[0]
-            for items, y in zip(refs[at:inner], found[count:], strict=True)
+            for items, y in zip(refs[at:inner], outputs[count:], strict=True)
         ]
-        return [*found[:count], _next(nodes, refs[count]), refs[count + 1], *kept, *refs[inner:]]
+        return [*outputs[:count], _next(nodes, refs[count]), refs[count + 1], *kept, *refs[inner:]]
 
     first = [*init, place.constant(0, "step"), size, *results, *lists, *constants]
-    found = _loop(place, specs, first, test, step)
+    ends = _loop(place, specs, first, test, step)
     ys = [
         place.node("TensorListStack", items, _element(place, t), dtype=t.dtype, element_dtype=t.dtype)
-        for items, t in zip(found[at:inner], stacked, strict=True)
+        for items, t in zip(ends[at:inner], stacked, strict=True)
     ]
-    return place.results([*found[:count], *ys])
+    return place.results([*ends[:count], *ys])
 
 
 def _loop(
@@ -163,8 +163,8 @@ def _loop(
         return [more]
 
     def body(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
-        found = step(nodes, refs[2:])
-        return [_next(nodes, refs[0]), refs[1], *found]
+        results = step(nodes, refs[2:])
+        return [_next(nodes, refs[0]), refs[1], *results]
 
     specs = [("counter", INT), ("maximum_iterations", INT), *specs]
     first = [place.constant(0, "counter"), place.constant(-1 if limit is None else limit, "maximum_iterations"), *first]

@@ -15,8 +15,8 @@ BY_CHANNEL = "DepthwiseConv2dNative"
 
 def _moves(place: Place) -> dict[str, Any]:
     attrs = place.operation.attrs
-    found = {"strides": [1, *attrs["strides"], 1], "padding": attrs["padding"].upper()}
-    return {**found, "data_format": layout_of(place.operation)}
+    moves = {"strides": [1, *attrs["strides"], 1], "padding": attrs["padding"].upper()}
+    return {**moves, "data_format": layout_of(place.operation)}
 
 
 def _by_channel(place: Place, kernel: Any) -> Ref:
@@ -42,8 +42,8 @@ def _to_input(place: Place, sizes: Any, kernel: Ref, g: Ref, *moves: Any) -> lis
 def _to_kernel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any) -> list[Ref]:
     sizes = place.operation.outputs[0].shape
     shape = _by_channel(place, sizes)
-    found = place.node(f"{BY_CHANNEL}BackpropFilter", x, shape, g, **_moves(place))
-    return place.result("Reshape", found, place.constant(sizes, "sizes"))
+    gradient = place.node(f"{BY_CHANNEL}BackpropFilter", x, shape, g, **_moves(place))
+    return place.result("Reshape", gradient, place.constant(sizes, "sizes"))
 
 
 @writes("Conv3DBackpropFilter")

@@ -215,12 +215,12 @@ class Place:
         given, needed = self._cast_inputs(type, inputs)
         name = unique(f"{self.name}/{type}", self.nodes.names) if needed.results else self.name
         device, made = _device(self.operation.device), _made(dtypes, needed)
-        found = self.nodes.add(type, name, given, made, attrs, self.waits, device)
+        refs = self.nodes.add(type, name, given, made, attrs, self.waits, device)
         if not needed.results:
-            return found
-        if len(found) == 1:
-            return self.result("Cast", found[0], dtypes=dtypes, DstT=as_dtype(dtypes[0]), Truncate=False)
-        return self.results([self.cast(ref, dtype) for ref, dtype in zip(found, dtypes, strict=True)])
+            return refs
+        if len(refs) == 1:
+            return self.result("Cast", refs[0], dtypes=dtypes, DstT=as_dtype(dtypes[0]), Truncate=False)
+        return self.results([self.cast(ref, dtype) for ref, dtype in zip(refs, dtypes, strict=True)])
 
     def _cast_inputs(self, type: str, inputs: Sequence[Ref | Sequence[Ref]]) -> tuple[list[Any], Casts]:
         """The inputs in the dtypes that a node takes, and all casts that it needs."""
@@ -251,8 +251,8 @@ class Place:
         """Add a node below the operation's name, and return its results."""
         given, needed = self._cast_inputs(type, inputs)
         name = unique(f"{self.name}/{type}", self.nodes.names)
-        found = self.nodes.add(type, name, given, _made(dtypes, needed), attrs)
-        pairs = enumerate(zip(found, dtypes, strict=True))
+        refs = self.nodes.add(type, name, given, _made(dtypes, needed), attrs)
+        pairs = enumerate(zip(refs, dtypes, strict=True))
         return [self.cast(ref, dtype) if number in needed.results else ref for number, (ref, dtype) in pairs]
 
     def node(self, type: str, *inputs: Ref | Sequence[Ref], dtype: Any = None, **attrs: Any) -> Ref:
@@ -375,18 +375,18 @@ def by_row(place: Place, row: Row) -> list[Ref]:
         inputs.append(value)
     if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:
         return place.by_body()
-    found = place.result(row.type, *inputs)
+    refs = place.result(row.type, *inputs)
     node, layout = next(one for one in reversed(place.nodes.messages) if one.op == row.type), layout_of(operation)
     for attribute in row.attributes:
         if attribute.result is not None and attribute.theirs not in node.attr:
-            node.attr[attribute.theirs].type = found[attribute.result].number
+            node.attr[attribute.theirs].type = refs[attribute.result].number
         elif attribute.only is not None:
             set_attribute(node.attr[attribute.theirs], attribute.only)
         elif attribute.theirs == "num_split":
-            node.attr[attribute.theirs].i = len(found)
+            node.attr[attribute.theirs].i = len(refs)
         elif attribute.ours:
             CONVERTERS[attribute.converter][1](node, attribute.theirs, operation.attrs[attribute.ours], layout)
-    return found
+    return refs
 
 
 def layout_of(operation: Operation) -> str:

@@ -189,8 +189,8 @@ def _padded_input(op: Any, sizes: Any, kernel: Any, g: Any, strides: Any, paddin
     around = [(0, 0), *padding, (0, 0)]
     sizes = [sizes[i] for i in range(len(around))]
     whole = [n + sum(pair) for n, pair in zip(sizes, around, strict=True)]
-    found = op(whole, kernel, g, strides, "valid", *rest)
-    return found[tuple(slice(low, low + n) for n, (low, _) in zip(sizes, around, strict=True))]
+    gradient = op(whole, kernel, g, strides, "valid", *rest)
+    return gradient[tuple(slice(low, low + n) for n, (low, _) in zip(sizes, around, strict=True))]
 
 
 @body(_THREE, _has_groups)
@@ -210,8 +210,8 @@ def _dilated_kernel(
 ) -> Any:
     *window, inner, outer = sizes
     whole = [*((n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)), inner, outer]
-    found = op(x, whole, g, strides, padding, _ones(dilations), layout)
-    return found[tuple(slice(None, None, d) for d in dilations)]
+    gradient = op(x, whole, g, strides, padding, _ones(dilations), layout)
+    return gradient[tuple(slice(None, None, d) for d in dilations)]
 
 
 @body(_KERNELS, _is_padded)

@@ -163,13 +163,13 @@ def _add_arrays(file: BinaryIO, values: Mapping[str, Any], shard: int) -> Iterat
 
 def _arrays(values: Mapping[str, Any]) -> dict[bytes, np.ndarray]:
     """The arrays of values by their keys."""
-    found: dict[bytes, np.ndarray] = {}
+    arrays: dict[bytes, np.ndarray] = {}
     for name, value in values.items():
         slices = value.slices if isinstance(value, Cut) else ()
-        found |= {slice_key(name, part.proto): array for part, array in slices}
+        arrays |= {slice_key(name, part.proto): array for part, array in slices}
         if not slices:
-            found[name.encode()] = np.asarray(value)
-    return found
+            arrays[name.encode()] = np.asarray(value)
+    return arrays
 
 
 def _free_count(prefix: str) -> int:
@@ -222,8 +222,8 @@ class Bundle(Mapping[str, np.ndarray]):
         entries = read_table(self._file.read_bytes(), self._file)
         header = parsed(TENSORFLOW.BundleHeaderProto, entries.pop(b"", b""), self._file, "the header")
         if header.endianness or not 0 < header.num_shards < SHARDS or header.version.min_consumer > 1:
-            found = f"{header.num_shards} shards, byte order {header.endianness}"
-            raise FormatError(self._file, "the header", found, "shards of bytes with the lowest first")
+            actual = f"{header.num_shards} shards, byte order {header.endianness}"
+            raise FormatError(self._file, "the header", actual, "shards of bytes with the lowest first")
         self._count = header.num_shards
         kind = TENSORFLOW.BundleEntryProto
         self.header = header
@@ -233,8 +233,8 @@ class Bundle(Mapping[str, np.ndarray]):
         places = sorted((entry.shard_id, entry.offset, entry.size) for entry in self.entries.values() if entry.size)
         for (shard, offset, size), (other, start, _) in pairwise(places):
             if shard == other and offset + size > start:  # they could ask for any memory, and any time
-                found = f"tensors that lie over each other, at {start} of shard {shard}"
-                raise FormatError(self._file, "the entries", found, "an undamaged file")
+                actual = f"tensors that lie over each other, at {start} of shard {shard}"
+                raise FormatError(self._file, "the entries", actual, "an undamaged file")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -305,8 +305,8 @@ class Bundle(Mapping[str, np.ndarray]):
             place = tuple(slice(e.start, e.start + e.length) if is_cut(e) else slice(None) for e in part.extent)
             values = self._values(self.entries[key], f"a slice of {name!r}")
             if whole[place].shape != values.shape:
-                found = f"a slice of shape {values.shape}"
-                raise FormatError(self._file, f"the tensor {name!r}", found, f"the shape {whole[place].shape}")
+                actual = f"a slice of shape {values.shape}"
+                raise FormatError(self._file, f"the tensor {name!r}", actual, f"the shape {whole[place].shape}")
             whole[place] = values
         return whole
 
@@ -329,9 +329,9 @@ class Bundle(Mapping[str, np.ndarray]):
         if masked_whole(watched(shard.chunks(start, end), place, end - start)) != entry.crc32c:
             raise FormatError(file, place, "bytes of another checksum", "an undamaged file")
         values = data.view(dtype.newbyteorder("<"))
-        found = values.astype(dtype, copy=not values.flags.aligned).reshape(shape)
-        found.flags.writeable = False  # the next read may have the same memory
-        return found
+        array = values.astype(dtype, copy=not values.flags.aligned).reshape(shape)
+        array.flags.writeable = False  # the next read may have the same memory
+        return array
 
     def _shard(self, entry: Any, place: str) -> tuple[Shard, Path]:
         """The shard that has the bytes of an entry, and its file."""
@@ -342,8 +342,8 @@ class Bundle(Mapping[str, np.ndarray]):
             self._shards[entry.shard_id] = Shard(path)
         shard = self._shards[entry.shard_id]
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > shard.size:
-            found = f"{entry.size} bytes at {entry.offset}"
-            raise FormatError(path, place, found, f"a place in the file's {shard.size} bytes")
+            actual = f"{entry.size} bytes at {entry.offset}"
+            raise FormatError(path, place, actual, f"a place in the file's {shard.size} bytes")
         return shard, path
 
 

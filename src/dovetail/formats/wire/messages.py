@@ -54,10 +54,10 @@ def parsed(kind: Any, data: bytes, file: str | os.PathLike[str], place: str = "t
     try:
         return kind.FromString(bytes(data))
     except library("google.protobuf.message").DecodeError:
-        found = f"no {kind.DESCRIPTOR.name}"
+        actual = f"no {kind.DESCRIPTOR.name}"
         if place == "the file" and (advice := outside(file)):
-            found = f"{found}, but {advice}"
-        raise FormatError(file, place, found, "the bytes of one, whole") from None
+            actual = f"{actual}, but {advice}"
+        raise FormatError(file, place, actual, "the bytes of one, whole") from None
 
 
 def from_text(kind: Any, text: str, file: str | os.PathLike[str]) -> Any:

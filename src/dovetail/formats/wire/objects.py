@@ -101,10 +101,10 @@ class StoredObjects:
         """The number of the object on a path; None if there is none."""
         number = 0
         for name in path:
-            found = [one.node_id for one in self._node(number).children if one.local_name == name]
-            if not found:
+            children = [one.node_id for one in self._node(number).children if one.local_name == name]
+            if not children:
                 return None
-            number = found[0]
+            number = children[0]
         return number
 
     def _key(self, number: int) -> str | None:

@@ -155,10 +155,10 @@ class _Inflating(io.RawIOBase):
         self._file, self._inflater = file, zlib.decompressobj()
 
     def read(self, count: int = -1) -> bytes:
-        found = b""
-        while not found and not self._inflater.eof:
+        content = b""
+        while not content and not self._inflater.eof:
             data = self._inflater.unconsumed_tail or self._file.read(CHUNK)
             if not data:
                 raise EOFError("it ends early")
-            found = self._inflater.decompress(data, count)
-        return found
+            content = self._inflater.decompress(data, count)
+        return content

@@ -60,10 +60,10 @@ def part_of(spec: str) -> Part | None:
     """
     if not spec:
         return None
-    found = _SPEC.fullmatch(spec)
-    whole = tuple(map(int, found[1].split())) if found else ()
-    extents = found[2].split(":") if found else []
-    if len(whole) != len(extents) or not found:
+    match = _SPEC.fullmatch(spec)
+    whole = tuple(map(int, match[1].split())) if match else ()
+    extents = match[2].split(":") if match else []
+    if len(whole) != len(extents) or not match:
         raise ValueError(f"{spec!r} is no slice")
     pairs = [(0, n) if text == "-" else map(int, text.split(",")) for n, text in zip(whole, extents, strict=True)]
     start, shape = zip(*pairs, strict=True)
@@ -79,11 +79,11 @@ def slice_key(name: str, part: Any) -> bytes:
         name: the variable.
         part: a message `TensorSliceProto`.
     """
-    found = _number(0) + _string(name.encode()) + _number(len(part.extent))
+    key = _number(0) + _string(name.encode()) + _number(len(part.extent))
     for extent in part.extent:
         for number in (extent.start, extent.length) if is_cut(extent) else WHOLE:
-            found += _signed(number)
-    return found
+            key += _signed(number)
+    return key
 
 
 def is_cut(extent: Any) -> bool:

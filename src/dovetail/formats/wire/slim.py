@@ -70,12 +70,12 @@ def spans(data: Any, at: int, end: int) -> Iterator[Span]:
 
 def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
     """A number, and where it ends."""
-    found = shift = 0
+    number = shift = 0
     while at < end and shift < 70:
         byte = data[at]
-        at, found, shift = at + 1, found | (byte & 127) << shift, shift + 7
+        at, number, shift = at + 1, number | (byte & 127) << shift, shift + 7
         if byte < 128:
-            return found, at
+            return number, at
     raise ValueError(f"no whole number at {at}")
 
 

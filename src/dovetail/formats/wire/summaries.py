@@ -60,7 +60,7 @@ def image_values(tag: str, array: np.ndarray, most: int = 3) -> list[Any]:
         most: how many of them are written.
     """
     check_images(array)
-    found = []
+    summaries = []
     for number, image in enumerate(array[:most]):
         pixels = image if image.dtype == np.uint8 else _stretched(image)
         height, width, channels = image.shape
@@ -68,8 +68,8 @@ def image_values(tag: str, array: np.ndarray, most: int = 3) -> list[Any]:
             height=height, width=width, colorspace=channels, encoded_image_string=png(pixels)
         )
         name = f"{tag}/image" if most == 1 else f"{tag}/image/{number}"
-        found.append(TENSORFLOW.Summary.Value(tag=name, image=picture))
-    return found
+        summaries.append(TENSORFLOW.Summary.Value(tag=name, image=picture))
+    return summaries
 
 
 def _stretched(image: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def audio_values(tag: str, array: np.ndarray, rate: float, most: int = 3) -> lis
     """
     if array.ndim not in (2, 3):
         raise ValueError(f"sounds have the shape (batch, frames) or (batch, frames, channels), not {array.shape}.")
-    found = []
+    summaries = []
     for number, frames in enumerate((array[..., None] if array.ndim == 2 else array)[:most]):
         sound = TENSORFLOW.Summary.Audio(
             sample_rate=rate,
@@ -101,8 +101,8 @@ def audio_values(tag: str, array: np.ndarray, rate: float, most: int = 3) -> lis
             content_type="audio/wav",
         )
         name = f"{tag}/audio" if most == 1 else f"{tag}/audio/{number}"
-        found.append(TENSORFLOW.Summary.Value(tag=name, audio=sound))
-    return found
+        summaries.append(TENSORFLOW.Summary.Value(tag=name, audio=sound))
+    return summaries
 
 
 # -- of TensorFlow 2 --------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def _texts(array: Any) -> Any:
     array = np.asarray(array)
     if array.dtype.kind not in "SUO":
         return array
-    found = np.empty(array.shape, object)
-    found[...] = np.vectorize(lambda text: text.encode() if isinstance(text, str) else bytes(text), [object])(array)
-    return found
+    encoded = np.empty(array.shape, object)
+    encoded[...] = np.vectorize(lambda text: text.encode() if isinstance(text, str) else bytes(text), [object])(array)
+    return encoded
 
 
 def scalar_tensor(tag: str, array: np.ndarray, description: str | None = None) -> list[Any]:

@@ -27,11 +27,11 @@ def varint(number: int) -> bytes:
         >>> varint(300)
         b'\\xac\\x02'
     """
-    found = bytearray()
+    encoded = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
 class Cursor:
@@ -51,12 +51,12 @@ class Cursor:
         Raises:
             FormatError: there is none, or it has more than 64 bits.
         """
-        found = shift = 0
+        number = shift = 0
         while self.at < len(self.data) and shift < 64:
             byte = self.data[self.at]
-            self.at, found, shift = self.at + 1, found | (byte & 127) << shift, shift + 7
+            self.at, number, shift = self.at + 1, number | (byte & 127) << shift, shift + 7
             if byte < 128:
-                return found
+                return number
         raise FormatError(self._file, self._place, "no whole number", "an undamaged file")
 
     def bytes(self, count: int) -> bytes:
@@ -89,7 +89,7 @@ def read_table(data: bytes, file: str | os.PathLike[str]) -> dict[bytes, bytes]:
         raise FormatError(file, "the end", "another magic number", "the index of a checkpoint, whole")
     footer = Cursor(data[-FOOTER:], file, "the footer")
     handles = [(footer.varint(), footer.varint()) for _ in range(2)]
-    found: dict[bytes, bytes] = {}
+    entries: dict[bytes, bytes] = {}
     left = len(data)  # bytes of blocks: each is read once, so handles that repeat cost no time
     for _, handle in _entries(_block(data, handles[1], file, "the index block"), file, "the index block"):
         cursor = Cursor(handle, file, "a handle of a block")
@@ -97,10 +97,10 @@ def read_table(data: bytes, file: str | os.PathLike[str]) -> dict[bytes, bytes]:
         place, left = f"the block at {offset}", left - size - TRAILER
         if left < 0:
             raise FormatError(file, place, "blocks that lie over each other", "an undamaged file")
-        found |= _entries(_block(data, (offset, size), file, place), file, place)
-    if [*found] != sorted(found):
+        entries |= _entries(_block(data, (offset, size), file, place), file, place)
+    if [*entries] != sorted(entries):
         raise FormatError(file, "the keys", "keys that are not in order", "an undamaged file")
-    return found
+    return entries
 
 
 def _block(data: bytes, handle: tuple[int, int], file: str | os.PathLike[str], place: str) -> bytes:

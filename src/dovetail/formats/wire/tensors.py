@@ -68,10 +68,10 @@ def dtype_of(number: int, file: str | os.PathLike[str], place: str) -> np.dtype:
     Raises:
         FormatError: it is the number of no dtype of values, as a resource's.
     """
-    found = DTYPES.get(number % REFERENCE)
-    if found is None:
+    dtype = DTYPES.get(number % REFERENCE)
+    if dtype is None:
         raise FormatError(file, place, f"the dtype {number}", "numbers or strings")
-    return found
+    return dtype
 
 
 def shape_proto(shape: Sequence[int | None] | None) -> Any:
@@ -166,17 +166,19 @@ def _zero(dtype: np.dtype) -> np.ndarray:
 
 
 def _values(proto: Any, dtype: np.dtype, file: str | os.PathLike[str], place: str) -> np.ndarray:
-    found = getattr(proto, FIELDS[proto.dtype % REFERENCE])
+    elements = getattr(proto, FIELDS[proto.dtype % REFERENCE])
     try:
         if dtype.kind == "O":
-            return _objects(found)
+            return _objects(elements)
         if dtype.kind == "c":
-            return np.array(found, f"f{dtype.itemsize // 2}").view(dtype)
-        if isinstance(found, bytes):
-            return np.frombuffer(found, dtype)
+            return np.array(elements, f"f{dtype.itemsize // 2}").view(dtype)
+        if isinstance(elements, bytes):
+            return np.frombuffer(elements, dtype)
         if proto.dtype % REFERENCE in (14, 19):  # halves are written as the integers of their bits
-            return np.array(found, np.uint16).view(dtype)
-        return np.array(list(found), np.int64 if dtype.name in ("int4", "uint4") else dtype).astype(dtype, copy=False)
+            return np.array(elements, np.uint16).view(dtype)
+        return np.array(list(elements), np.int64 if dtype.name in ("int4", "uint4") else dtype).astype(
+            dtype, copy=False
+        )
     except (ValueError, OverflowError) as error:
         raise FormatError(file, place, f"values that are no {dtype.name} ({error})", f"{dtype.name}") from None
 

@@ -164,11 +164,11 @@ def assert_scalar(tensor: Any, message: str | None = None) -> Any:
 
     Source: `tf.debugging.assert_scalar`.
     """
-    found = ops.convert(tensor)
-    if found.shape is not None and len(found.shape):
-        problem = f"{message or ''} the shape is {found.shape}, not ().".strip()
+    scalar = ops.convert(tensor)
+    if scalar.shape is not None and len(scalar.shape):
+        problem = f"{message or ''} the shape is {scalar.shape}, not ().".strip()
         raise op_error(ValueError, "tf.debugging.assert_scalar", problem)
-    return found
+    return scalar
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
@@ -176,9 +176,9 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
 
     Source: `tf.debugging.assert_type`.
     """
-    found = ops.convert(tensor).dtype
-    if found != as_dtype(tf_type):
-        problem = f"{message or ''} the dtype is {found}, not {as_dtype(tf_type)}.".strip()
+    kind = ops.convert(tensor).dtype
+    if kind != as_dtype(tf_type):
+        problem = f"{message or ''} the dtype is {kind}, not {as_dtype(tf_type)}.".strip()
         raise op_error(TypeError, "tf.debugging.assert_type", problem)
 
 
@@ -207,12 +207,12 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
 
     Source: `tf.debugging.assert_same_float_dtype`.
     """
-    found = {as_dtype(dtype_of(tensor)) for tensor in tensors or () if tensor is not None}
-    found |= set() if dtype is None else {as_dtype(dtype)}
-    if len(found) > 1 or not all(one.is_floating for one in found):
-        problem = f"the dtypes must be one float dtype, not {', '.join(sorted(found))}."
+    kinds = {as_dtype(dtype_of(tensor)) for tensor in tensors or () if tensor is not None}
+    kinds |= set() if dtype is None else {as_dtype(dtype)}
+    if len(kinds) > 1 or not all(one.is_floating for one in kinds):
+        problem = f"the dtypes must be one float dtype, not {', '.join(sorted(kinds))}."
         raise op_error(ValueError, "tf.debugging.assert_same_float_dtype", problem)
-    return min(found, default=as_dtype("float32"))
+    return min(kinds, default=as_dtype("float32"))
 
 
 row("debugging.assert_integer assert_integer", assert_integer, "x message", defers=False)

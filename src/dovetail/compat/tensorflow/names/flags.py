@@ -71,8 +71,8 @@ class Argparse:
             self._parser.add_argument(f"--{name}", default=default, type=type, help=text)
 
     def parse(self, arguments: Sequence[str]) -> list[str]:
-        found, rest = self._parser.parse_known_args(arguments)
-        self._values.update(vars(found))
+        flags, rest = self._parser.parse_known_args(arguments)
+        self._values.update(vars(flags))
         return rest
 
     def values(self) -> dict[str, Any]:
@@ -113,13 +113,13 @@ class Flags:
             raise AttributeError(name)
         if not self._is_parsed:
             self._parse_flags()
-        found = self._keeper.values()
+        values = self._keeper.values()
         if name == "__flags":
-            return found
-        if name not in found:
-            problem = f"no flag {name!r} is defined; there are {', '.join(sorted(found)) or 'none'}."
+            return values
+        if name not in values:
+            problem = f"no flag {name!r} is defined; there are {', '.join(sorted(values)) or 'none'}."
             raise op_error(AttributeError, "tf.flags.FLAGS", problem)
-        return found[name]
+        return values[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._keeper.set(name, value)

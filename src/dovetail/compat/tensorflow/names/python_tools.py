@@ -170,16 +170,16 @@ def graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
     Source: `tensorflow.python.framework.ops._get_graph_from_inputs`.
     """
     nodes = nodes_of(op_input_list)
-    found = graph or next((node.graph for node in nodes), None) or get_default_graph()
+    common = graph or next((node.graph for node in nodes), None) or get_default_graph()
     for node in nodes:
-        if node.graph is not found:
+        if node.graph is not common:
             problem = (
                 "not from the passed-in graph"
                 if graph
                 else f"not of the graph of {nodes[0].name!r}; all must be from the same graph"
             )
             raise op_error(ValueError, "_get_graph_from_inputs", f"{node.name!r} is {problem}.")
-    return found
+    return common
 
 
 @function("python.framework.ops.convert_n_to_tensor")

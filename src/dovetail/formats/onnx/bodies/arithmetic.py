@@ -190,16 +190,16 @@ def _(a: Any, b: Any, c: Any = None, alpha: float = 1.0, beta: float = 1.0, tran
 def matmul(x: Any, y: Any) -> Any:
     """A product of matrices, or of vectors as rows and columns."""
     rows, columns = len(x.shape) == 1, len(y.shape) == 1
-    found = ops.matmul(ops.expand_dims(x, 0) if rows else x, ops.expand_dims(y, 1) if columns else y)
-    found = ops.squeeze(found, -1) if columns else found
-    return ops.squeeze(found, -1 if columns else -2) if rows else found
+    product = ops.matmul(ops.expand_dims(x, 0) if rows else x, ops.expand_dims(y, 1) if columns else y)
+    product = ops.squeeze(product, -1) if columns else product
+    return ops.squeeze(product, -1 if columns else -2) if rows else product
 
 
 @row("Einsum: xs*; equation")
 def _(xs: Sequence[Any], equation: str) -> Any:
     """Letters that a tensor has twice are those of a diagonal."""
     left, arrow, right = equation.replace(" ", "").partition("->")
-    terms, found = left.split(","), []
+    terms, operands = left.split(","), []
     for i, x in enumerate(xs):
         head, dots, tail = terms[i].rpartition("...")
         for letter in dict.fromkeys(tail):
@@ -208,5 +208,5 @@ def _(xs: Sequence[Any], equation: str) -> Any:
                 x = OPS["MatrixDiagPart"](x, 0, first - len(tail), second - len(tail))
                 tail = "".join(c for n, c in enumerate(tail) if n not in (first, second)) + letter
         terms[i] = head + dots + tail
-        found.append(x)
-    return ops.einsum(f"{','.join(terms)}{arrow}{right}", *found)
+        operands.append(x)
+    return ops.einsum(f"{','.join(terms)}{arrow}{right}", *operands)

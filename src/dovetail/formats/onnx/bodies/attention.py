@@ -81,8 +81,8 @@ def _(
         is_closed = ops.equal(ops.max(bias, -1, True), ENDS)
         shares = ops.where(is_closed, ops.zeros_like(shares), shares)
     shares = ops.cast(shares, dtype)
-    found = ops.matmul(shares, v)
-    return heads_last(found) if is_flat else found, *keys, shares if mode == 3 else stages
+    attended = ops.matmul(shares, v)
+    return heads_last(attended) if is_flat else attended, *keys, shares if mode == 3 else stages
 
 
 def _bias(q: Any, k: Any, mask: Any, lengths: Any, past: Any, causal: int, left: int, right: int) -> Any:
@@ -130,8 +130,8 @@ def _(x: Any, cos: Any, sin: Any, at: Any = None, interleaved: int = 0, size: in
     else:
         a, b = turned[..., : size // 2], turned[..., size // 2 :]
         turned = ops.concatenate([cos * a - sin * b, sin * a + cos * b], -1)
-    found = ops.concatenate([turned, rest], -1) if size != x.shape[3] else turned
-    return heads_last(found) if is_flat and len(width) == 3 else found
+    joined = ops.concatenate([turned, rest], -1) if size != x.shape[3] else turned
+    return heads_last(joined) if is_flat and len(width) == 3 else joined
 
 
 @row("LinearAttention: q k v state decay beta; q_num_heads:q_heads kv_num_heads:kv_heads scale update_rule:rule")
@@ -170,8 +170,8 @@ def _(
         state = state + ops.expand_dims(k, -1) * ops.expand_dims(v, -2)
         return state, ops.sum(repeated(state, q_heads) * ops.expand_dims(q, -1), -2) * scale
 
-    state, found = ops.scan(step, state, tuple(ops.moveaxis(one, 2, 0) for one in per_step))
-    return ops.cast(heads_last(ops.moveaxis(found, 0, 2)), dtype), ops.cast(state, kept)
+    state, answers = ops.scan(step, state, tuple(ops.moveaxis(one, 2, 0) for one in per_step))
+    return ops.cast(heads_last(ops.moveaxis(answers, 0, 2)), dtype), ops.cast(state, kept)
 
 
 @row("CausalConvWithState: x kernel bias state; activation")
@@ -183,10 +183,10 @@ def _(x: Any, kernel: Any, bias: Any = None, state: Any = None, activation: str 
     whole = ops.concatenate([before, x], 2)
     steps = dims_of(x)[2]
     wide, kernel = (ops.cast(one, widened(x.dtype)) for one in (whole, kernel))
-    found = sum(wide[:, :, i : i + steps] * ops.reshape(kernel[:, 0, i], [1, -1, 1]) for i in range(size))
-    found = ops.cast(found if bias is None else found + ops.reshape(bias, [1, -1, 1]), x.dtype)
+    convolved = sum(wide[:, :, i : i + steps] * ops.reshape(kernel[:, 0, i], [1, -1, 1]) for i in range(size))
+    convolved = ops.cast(convolved if bias is None else convolved + ops.reshape(bias, [1, -1, 1]), x.dtype)
     if activation != "none":
         if activation not in ("silu", "swish"):
             raise Unreadable(f"its activation is {activation!r}")
-        found = ops.cast(ops.silu(ops.cast(found, "float32")), x.dtype)
-    return found, whole[:, :, dims_of(whole)[2] - size + 1 :]
+        convolved = ops.cast(ops.silu(ops.cast(convolved, "float32")), x.dtype)
+    return convolved, whole[:, :, dims_of(whole)[2] - size + 1 :]

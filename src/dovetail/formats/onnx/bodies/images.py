@@ -47,8 +47,8 @@ def elements_at(x: Any, places: Sequence[Any], padding: str, borders: Sequence[t
     batch, channels = dims_of(x)[:2]
     points = dims_of(flat)[1]
     index = ops.broadcast_to(ops.expand_dims(flat, 1), [batch, channels, points])
-    found = OPS["TakeAlongAxis"](ops.reshape(x, [batch, channels, -1]), index, 2)
-    return found if inside is None else ops.where(ops.expand_dims(inside, 1), found, ops.zeros_like(found))
+    elements = OPS["TakeAlongAxis"](ops.reshape(x, [batch, channels, -1]), index, 2)
+    return elements if inside is None else ops.where(ops.expand_dims(inside, 1), elements, ops.zeros_like(elements))
 
 
 def _shares(mode: str, part: Any) -> list[tuple[int, Any]]:
@@ -91,10 +91,10 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
             at = reflected(at, *borders[i])
         parts.append(at)
     if mode == "nearest":
-        found = elements_at(x, parts, padding, borders)
+        elements = elements_at(x, parts, padding, borders)
     else:
-        found = sum(_corners(x, parts, mode, padding, borders))
-    return ops.cast(ops.reshape(found, [*dims_of(x)[:2], *dims[1:-1]]), x.dtype)
+        elements = sum(_corners(x, parts, mode, padding, borders))
+    return ops.cast(ops.reshape(elements, [*dims_of(x)[:2], *dims[1:-1]]), x.dtype)
 
 
 @row("AffineGrid: theta size!; align_corners:aligned")
@@ -106,8 +106,8 @@ def _(theta: Any, size: Sequence[int], aligned: int = 0) -> Any:
         axes.append(np.linspace(-1, 1, count) if aligned else (np.arange(count) * 2 + 1) / count - 1)
     grid = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(grid), np.ones(size[2:])], -1).reshape(-1, len(axes) + 1)
-    found = ops.matmul(recorded(points, theta.dtype), ops.swapaxes(theta, 1, 2))
-    return ops.reshape(found, [size[0], *size[2:], len(axes)])
+    positions = ops.matmul(recorded(points, theta.dtype), ops.swapaxes(theta, 1, 2))
+    return ops.reshape(positions, [size[0], *size[2:], len(axes)])
 
 
 @row(
@@ -162,12 +162,12 @@ def _(
     if mode == "max":
         low = ops.where(counts, ops.zeros_like(corners[0]), ops.full_like(corners[0], x.dtype.min))
         corners = [one + low for one in corners]
-    found: Any = sum(corners) if mode == "avg" else functools.reduce(ops.maximum, corners)
-    found = ops.reshape(found, [count, x.shape[1], height, most[0], width, most[1]])
+    in_cells: Any = sum(corners) if mode == "avg" else functools.reduce(ops.maximum, corners)
+    in_cells = ops.reshape(in_cells, [count, x.shape[1], height, most[0], width, most[1]])
     if mode == "max":
-        return ops.max(found, [3, 5])
+        return ops.max(in_cells, [3, 5])
     total = ops.sum(ops.cast(ops.reshape(counts, [count, 1, height, most[0], width, most[1]]), x.dtype), [3, 5])
-    return ops.sum(found, [3, 5]) / total
+    return ops.sum(in_cells, [3, 5]) / total
 
 
 def _most_points(points: Any) -> Any:
@@ -207,10 +207,10 @@ def _(
         at = offset[:, :, axis] + recorded(own, offset.dtype) + ops.cast(steps, offset.dtype)
         places.append(ops.reshape(at, [batch * sets, -1]))
     images = ops.reshape(x, [batch * sets, channels // sets, *sizes])
-    found: Any = sum(_corners(images, places, "linear", "zeros", [(0, 0)] * rank))
+    elements: Any = sum(_corners(images, places, "linear", "zeros", [(0, 0)] * rank))
     if mask is not None:
-        found = found * ops.reshape(mask, [batch * sets, 1, -1])
-    taken = ops.reshape(found, [batch, group, channels // group * points, -1])
+        elements = elements * ops.reshape(mask, [batch * sets, 1, -1])
+    taken = ops.reshape(elements, [batch, group, channels // group * points, -1])
     weights = ops.reshape(kernel, [group, kernel.shape[0] // group, -1])
     result = ops.reshape(ops.matmul(weights, taken), [batch, kernel.shape[0], *counts])
     return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
@@ -234,10 +234,10 @@ def _(
     within(size, size)
     kernel = recorded(np.eye(size).reshape([size, 1, *block]), x.dtype)
     exact = [(counts[i] - 1) * strides[i] + (block[i] - 1) * dilations[i] + 1 for i in range(rank)]
-    found = enlarged(windows, kernel, strides, dilations, exact)
-    found = ops.pad(found, [(0, 0), (0, 0), *((0, w - e) for w, e in zip(whole, exact, strict=True))])
+    padded = enlarged(windows, kernel, strides, dilations, exact)
+    padded = ops.pad(padded, [(0, 0), (0, 0), *((0, w - e) for w, e in zip(whole, exact, strict=True))])
     item = (slice(None), slice(None), *(slice(pads[i], pads[i] + image[i]) for i in range(rank)))
-    return ops.reshape(found[item], [batch, channels, *image])
+    return ops.reshape(padded[item], [batch, channels, *image])
 
 
 @row("MaxUnpool: x at shape!; kernel_shape:size strides pads")
@@ -251,7 +251,7 @@ def _(x: Any, at: Any, shape: Any = None, size: Any = (), strides: Any = None, p
     flat = ops.tensor_scatter_update(
         ops.zeros([count], x.dtype), ops.reshape(ops.cast(at, "int32"), [-1, 1]), ops.reshape(x, [-1])
     )
-    found = ops.reshape(flat, [*dims[:2], *sizes])
+    image = ops.reshape(flat, [*dims[:2], *sizes])
     if shape is None:
-        return found
-    return ops.pad(found, [(0, 0), (0, 0), *((0, wanted - own) for wanted, own in zip(shape[2:], sizes, strict=True))])
+        return image
+    return ops.pad(image, [(0, 0), (0, 0), *((0, wanted - own) for wanted, own in zip(shape[2:], sizes, strict=True))])

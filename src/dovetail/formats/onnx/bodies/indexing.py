@@ -140,8 +140,8 @@ def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any 
         ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
     )
     taken = OPS["Where"](ops.less(counted(count), ops.expand_dims(valid, -1)))
-    group, found = taken[:, 0], OPS["GatherNd"](numbers, taken)
-    return ops.cast(ops.stack([group // classes, group % classes, found], -1), "int64")
+    group, box = taken[:, 0], OPS["GatherNd"](numbers, taken)
+    return ops.cast(ops.stack([group // classes, group % classes, box], -1), "int64")
 
 
 @row("TensorScatter: x update at; axis mode")

@@ -56,8 +56,8 @@ def in_rows(x: Any) -> Any:
 
 def _scores(x: Any, coefficients: Any, intercepts: Any, count: int) -> Any:
     weights = np.asarray(coefficients, "float32").reshape(count, -1)
-    found = ops.matmul(ops.cast(in_rows(x), "float32"), weights.T)
-    return found + np.asarray(intercepts, "float32") if intercepts else found
+    products = ops.matmul(ops.cast(in_rows(x), "float32"), weights.T)
+    return products + np.asarray(intercepts, "float32") if intercepts else products
 
 
 @row("ai.onnx.ml.LinearRegressor: x; coefficients intercepts targets post_transform:link")
@@ -80,14 +80,14 @@ def _(
     labels = numbers or words
     if not labels:
         raise Unreadable("it has no labels")
-    found = _scores(x, coefficients, intercepts, len(intercepts or labels))
-    if found.shape[-1] == 1 and len(labels) == 2:
-        place = ops.cast(ops.greater(found[:, 0], 0), "int64")
-        found = LINKS[link](found)
-        found = ops.concatenate([1 - found if link == "LOGISTIC" else -found, found], -1)
+    scores = _scores(x, coefficients, intercepts, len(intercepts or labels))
+    if scores.shape[-1] == 1 and len(labels) == 2:
+        place = ops.cast(ops.greater(scores[:, 0], 0), "int64")
+        scores = LINKS[link](scores)
+        scores = ops.concatenate([1 - scores if link == "LOGISTIC" else -scores, scores], -1)
     else:
-        place, found = ops.argmax(found, -1), LINKS[link](found)
-    return labels_at(place, numbers, words), found
+        place, scores = ops.argmax(scores, -1), LINKS[link](scores)
+    return labels_at(place, numbers, words), scores
 
 
 # -- support vector machines ------------------------------------------------------------------------------------------
@@ -124,9 +124,9 @@ def _(
     """A number for each row; without support vectors, of a linear model; of one class, 1 inside and -1 outside."""
     weights = np.asarray(coefficients, "float64")
     products = _products(x, kernel, params, vectors, count) if count else ops.cast(in_rows(x), "float64")
-    found = ops.matmul(products, weights[:, None]) + rho[0]
-    found = ops.where(ops.greater(found, 0), ops.ones_like(found), -ops.ones_like(found)) if is_one else found
-    return ops.cast(LINKS[link](found), "float32")
+    sums = ops.matmul(products, weights[:, None]) + rho[0]
+    sums = ops.where(ops.greater(sums, 0), ops.ones_like(sums), -ops.ones_like(sums)) if is_one else sums
+    return ops.cast(LINKS[link](sums), "float32")
 
 
 @row("ai.onnx.ml.SVMClassifier: x; classlabels_ints:numbers classlabels_strings:words coefficients"
@@ -150,8 +150,8 @@ def _(
     count = len(numbers or words or ())
     weights = np.asarray(coefficients, "float64")
     if not sizes:
-        found = ops.matmul(ops.cast(in_rows(x), "float64"), weights.reshape(count, -1).T) + rho[0]
-        return labels_at(ops.argmax(found, -1), numbers, words), ops.cast(LINKS[link](found), "float32")
+        sums = ops.matmul(ops.cast(in_rows(x), "float64"), weights.reshape(count, -1).T) + rho[0]
+        return labels_at(ops.argmax(sums, -1), numbers, words), ops.cast(LINKS[link](sums), "float32")
     within(count * count, count + sum(sizes))
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     products = _products(x, kernel, params, vectors, sum(sizes))
@@ -170,12 +170,12 @@ def _(
 def _of_pairs(weights: Any, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Any:
     """The weights of the support vectors in the score of each pair of classes, of the shape (vectors, pairs)."""
     rows, ends = weights.reshape(-1, sum(sizes)), np.cumsum([0, *sizes])
-    found = np.zeros((sum(sizes), len(pairs)))
+    columns = np.zeros((sum(sizes), len(pairs)))
     for number, (i, j) in enumerate(pairs):
         for one, other in ((i, j - 1), (j, i)):
             part = slice(ends[one], ends[one + 1])
-            found[part, number] = rows[other, part]
-    return found
+            columns[part, number] = rows[other, part]
+    return columns
 
 
 def _probabilities(shares: Any, first: Any, second: Any) -> Any:

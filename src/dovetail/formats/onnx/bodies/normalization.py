@@ -37,8 +37,8 @@ def _(
         running = [ops.cast(old * momentum + new * (1 - momentum), old.dtype) for old, new in pairs]
         mean, variance = own
     factor = scale * ops.rsqrt(variance + epsilon)
-    found = x * by_channel(factor, x) + by_channel(bias - mean * factor, x)
-    return [ops.cast(found, x.dtype), *running]
+    normalized = x * by_channel(factor, x) + by_channel(bias - mean * factor, x)
+    return [ops.cast(normalized, x.dtype), *running]
 
 
 @row("InstanceNormalization: x scale bias; epsilon")
@@ -56,10 +56,10 @@ def _(x: Any, scale: Any, bias: Any, groups: int, epsilon: float = 1e-5, stash_t
     """Groups of channels; in version 18, scale and bias are those of the groups."""
     dims = dims_of(x)
     each = ops.reshape(x, [dims[0], groups, -1])
-    found = ops.reshape(_standard(ops.cast(each, "float32"), [2], epsilon), dims)
+    normalized = ops.reshape(_standard(ops.cast(each, "float32"), [2], epsilon), dims)
     if scale.shape[0] == groups and x.shape[1] != groups:
         scale, bias = (ops.repeat(one, x.shape[1] // groups) for one in (scale, bias))
-    return ops.cast(found, x.dtype) * by_channel(scale, x) + by_channel(bias, x)
+    return ops.cast(normalized, x.dtype) * by_channel(scale, x) + by_channel(bias, x)
 
 
 @row("LayerNormalization 17: x scale bias; axis epsilon stash_type")
@@ -68,8 +68,8 @@ def _(x: Any, scale: Any, bias: Any = None, axis: int = -1, epsilon: float = 1e-
     wide = ops.cast(x, "float32") if stash_type == 1 else x
     mean, variance = ops.moments(wide, axes, keepdims=True)
     inverse = ops.rsqrt(variance + epsilon)
-    found = ops.cast((wide - mean) * inverse, x.dtype) * scale
-    return found if bias is None else found + bias, mean, inverse
+    scaled = ops.cast((wide - mean) * inverse, x.dtype) * scale
+    return scaled if bias is None else scaled + bias, mean, inverse
 
 
 @row("RMSNormalization: x scale; axis epsilon stash_type")

@@ -96,5 +96,5 @@ def _(x: Any, axis: int = 0, keepdims: int = 1, last: int = 0) -> Any:
 
 def _last_index(function: Callable[..., Any], x: Any, axis: int, keepdims: int) -> Any:
     """The last of several positions, which is the first one from behind."""
-    found = ops.cast(function(ops.flip(x, axis), axis, bool(keepdims)), "int64")
-    return ops.cast(ops.shape(x)[axis], "int64") - 1 - found
+    from_behind = ops.cast(function(ops.flip(x, axis), axis, bool(keepdims)), "int64")
+    return ops.cast(ops.shape(x)[axis], "int64") - 1 - from_behind

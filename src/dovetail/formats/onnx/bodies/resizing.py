@@ -41,12 +41,12 @@ def _positions(xp: Any, mode: str, size: Any, length: Any, scale: Any, roi: Sequ
         share = xp.where(xp.equal(length, 1), 0.5, y / xp.maximum(length - 1, 1))
         return (start + share * (end - start)) * (size - 1)
     offset = size / 2 * (1 - xp.floor(length) / length) if mode == "half_pixel_symmetric" else 0
-    found = offset + (y + 0.5) / scale - 0.5
+    positions = offset + (y + 0.5) / scale - 0.5
     if mode == "pytorch_half_pixel":
-        return xp.where(xp.equal(length, 1), 0.0, found)
+        return xp.where(xp.equal(length, 1), 0.0, positions)
     if mode not in ("half_pixel", "half_pixel_symmetric"):
         raise Unreadable(f"its coordinate_transformation_mode is {mode!r}")
-    return found
+    return positions
 
 
 def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any, excludes: bool, smooths: bool) -> Any:
@@ -74,9 +74,9 @@ def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any,
     if xp is ops:
         is_there = ops.equal(at[..., None], ops.arange(_whole(size), dtype="float32"))
         return ops.sum(ops.where(is_there, shares[..., None], 0), 1)
-    found = np.zeros((len(x), size))
-    np.add.at(found, (np.arange(len(x))[:, None], at.astype(int)), shares)
-    return found
+    weights = np.zeros((len(x), size))
+    np.add.at(weights, (np.arange(len(x))[:, None], at.astype(int)), shares)
+    return weights
 
 
 def _whole(value: Any) -> Any:
@@ -144,8 +144,8 @@ def _(
             continue
         at = _positions(xp, positions or "asymmetric", size, length, scale, part)
         if mode == "nearest":
-            found = xp.clip(NEAREST[nearest or "floor"](xp, at), 0, size - 1)
-            x = OPS["GatherV2"](x, _held(found, "int32"), axis)
+            nearest_places = xp.clip(NEAREST[nearest or "floor"](xp, at), 0, size - 1)
+            x = OPS["GatherV2"](x, _held(nearest_places, "int32"), axis)
         else:
             weights = _weights(xp, at, size, kernel, reach, scale, bool(excludes), bool(antialias))
             wide = x if x.dtype.is_floating else ops.cast(x, "float32")

@@ -179,8 +179,8 @@ def _mirrored(x: Any, axis: int, widths: tuple[Any, Any], mode: str) -> Any:
 def _(x: Any, k: int = 0, upper: int = 1) -> Any:
     k = k[0] if isinstance(k, list) else k
     wide = ops.cast(x, "int32") if x.dtype.is_bool else x
-    found = ops.triu(wide, k) if upper else ops.tril(wide, k)
-    return ops.cast(found, x.dtype)
+    part = ops.triu(wide, k) if upper else ops.tril(wide, k)
+    return ops.cast(part, x.dtype)
 
 
 @row("DepthToSpace: x; blocksize:size mode")
@@ -220,8 +220,8 @@ def reversed_rows(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0)
     places, ends = counted(dims[1]), ops.cast(ops.reshape(lengths, [-1, 1]), "int32")
     order = ops.where(ops.less(places, ends), ends - 1 - places, places)
     order = ops.reshape(order, [*dims[:2], *[1] * (len(dims) - 2)])
-    found = OPS["TakeAlongAxis"](rows, ops.broadcast_to(order, dims), 1)
-    return ops.moveaxis(found, [0, 1], [batch_axis, time_axis])
+    turned = OPS["TakeAlongAxis"](rows, ops.broadcast_to(order, dims), 1)
+    return ops.moveaxis(turned, [0, 1], [batch_axis, time_axis])
 
 
 __all__ = ["filled", "less", "more", "numbers", "reversed_rows", "scalar"]

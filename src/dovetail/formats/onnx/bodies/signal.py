@@ -24,15 +24,15 @@ def transformed(x: Any, length: Any = None, axis: int = -2, inverse: int = 0, on
     signal = ops.complex(real, ops.zeros_like(real) if x.shape[-1] == 1 else x[..., 1])
     signal = ops.moveaxis(signal, axis, -1)
     if inverse and onesided:
-        found = ops.irfft(signal, length)
-        return ops.cast(ops.expand_dims(ops.moveaxis(found, -1, axis), -1), x.dtype)
+        real_signal = ops.irfft(signal, length)
+        return ops.cast(ops.expand_dims(ops.moveaxis(real_signal, -1, axis), -1), x.dtype)
     if length is not None:
         spare = ops.maximum(length - dims_of(signal)[-1], 0)
         signal = ops.pad(signal[..., :length], [*[(0, 0)] * (len(signal.shape) - 1), (0, spare)])
-    found = ops.ifft(signal) if inverse else ops.fft(signal)
-    found = found[..., : dims_of(found)[-1] // 2 + 1] if onesided else found
-    found = ops.moveaxis(found, -1, axis)
-    return ops.cast(ops.stack([ops.real(found), ops.imag(found)], -1), x.dtype)
+    spectrum = ops.ifft(signal) if inverse else ops.fft(signal)
+    spectrum = spectrum[..., : dims_of(spectrum)[-1] // 2 + 1] if onesided else spectrum
+    spectrum = ops.moveaxis(spectrum, -1, axis)
+    return ops.cast(ops.stack([ops.real(spectrum), ops.imag(spectrum)], -1), x.dtype)
 
 
 @row("STFT: x step! window length!; onesided")
@@ -52,10 +52,10 @@ def _cosines(size: Any, number: int, periodic: int, factors: list[float]) -> Any
     dtype = dtype_of(number) or "float32"
     wide = "float64" if dtype == "float64" else "float32"
     at = ops.cast(counted(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
-    found: Any = factors[0]
+    window: Any = factors[0]
     for i, factor in enumerate(factors[1:], 1):
-        found = found + ops.cos(at * (2 * np.pi * i)) * factor
-    return ops.cast(found, dtype)
+        window = window + ops.cos(at * (2 * np.pi * i)) * factor
+    return ops.cast(window, dtype)
 
 
 WINDOWS = {
@@ -85,5 +85,5 @@ def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 
     with np.errstate(divide="ignore", invalid="ignore"):
         rising = np.where(center == left, at == center, (at - left) / (center - left))
         falling = (right - at) / (right - center)
-    found = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
-    return recorded(found, dtype_of(number))
+    shares = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
+    return recorded(shares, dtype_of(number))

@@ -18,8 +18,8 @@ def _(x: Any, threshold: float = 0.0) -> Any:
 
 @row("ai.onnx.ml.ArrayFeatureExtractor: x places")
 def _(x: Any, places: Any) -> Any:
-    found = ops.take(x, ops.reshape(places, [-1]), -1)
-    return ops.expand_dims(found, 0) if len(x.shape) == 1 else found
+    taken = ops.take(x, ops.reshape(places, [-1]), -1)
+    return ops.expand_dims(taken, 0) if len(x.shape) == 1 else taken
 
 
 @row("ai.onnx.ml.Scaler: x; offset scale")

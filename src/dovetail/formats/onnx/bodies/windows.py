@@ -34,7 +34,7 @@ def paddings(
     if auto in ("NOTSET", "VALID"):
         pads = pads if pads and auto == "NOTSET" else [0] * 2 * rank
         return list(zip(pads[:rank], pads[rank:], strict=True))
-    found = []
+    widths = []
     for i in range(rank):
         reach, length = (size[i] - 1) * dilations[i] + 1, dims_of(x)[2 + i]
         if is_tensor(length) and strides[i] > 1:
@@ -42,8 +42,8 @@ def paddings(
         is_fixed = is_tensor(length) and strides[i] == 1
         whole = reach - 1 if is_fixed else more((-(-length // strides[i]) - 1) * strides[i] + reach - length, 0)
         small, large = whole // 2, whole - whole // 2
-        found.append((small, large) if auto == "SAME_UPPER" else (large, small))
-    return found
+        widths.append((small, large) if auto == "SAME_UPPER" else (large, small))
+    return widths
 
 
 @row(f"Conv: x kernel bias; {WINDOW} group")
@@ -70,8 +70,8 @@ def convolved(
     kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
     if rank > 3:
         raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
-    found = ops.conv(x, kernel, tuple(strides), widths, FIRST, tuple(dilations))
-    return found if bias is None else found + ops.reshape(bias, [1, -1, *[1] * rank])
+    images = ops.conv(x, kernel, tuple(strides), widths, FIRST, tuple(dilations))
+    return images if bias is None else images + ops.reshape(bias, [1, -1, *[1] * rank])
 
 
 @row(f"ConvTranspose: x kernel bias; {WINDOW} group output_padding:extra output_shape:shape")
@@ -107,10 +107,10 @@ def _(
     exact = [f - e for f, e in zip(full, extra, strict=True)]
     pairs = zip(ops.split(x, group, 1), ops.split(kernel, group, 0), strict=True) if group > 1 else [(x, kernel)]
     parts = [enlarged(one, part, strides, dilations, exact) for one, part in pairs]
-    found = parts[0] if group == 1 else ops.concatenate(parts, 1)
-    found = ops.pad(found, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
-    found = found[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
-    return found if bias is None else found + ops.reshape(bias, [1, -1, *[1] * rank])
+    result = parts[0] if group == 1 else ops.concatenate(parts, 1)
+    result = ops.pad(result, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
+    result = result[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
+    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
 
 
 def enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
@@ -220,16 +220,16 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: 
     is_plain = _is_plain(x, window, ceil)
     axes = [*range(2 + rank, 2 + 2 * rank)]
     if is_plain and not window.is_padded:
-        found = ops.max_pool(x, tuple(window.size), tuple(window.strides), "valid", FIRST)
+        largest = ops.max_pool(x, tuple(window.size), tuple(window.strides), "valid", FIRST)
     elif is_plain:
         wide = ops.pad(x, [(0, 0), (0, 0), *window.widths], "constant", lowest)
-        found = ops.max_pool(wide, tuple(window.size), tuple(window.strides), "valid", FIRST)
+        largest = ops.max_pool(wide, tuple(window.size), tuple(window.strides), "valid", FIRST)
     else:
         places = _windows(x, window, ceil)
-        found = ops.max(_taken(x, places, lowest), axes)
+        largest = ops.max(_taken(x, places, lowest), axes)
     if outputs == 1:
-        return [found]
-    return [found, _largest_at(x, _windows(x, window, ceil), lowest, storage_order)]
+        return [largest]
+    return [largest, _largest_at(x, _windows(x, window, ceil), lowest, storage_order)]
 
 
 def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:

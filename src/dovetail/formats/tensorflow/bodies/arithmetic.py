@@ -31,16 +31,16 @@ for _text, _formula in FORMULAS.items():
 def _zero_wins(x: Any, y: Any, function: Callable[[Any], Any]) -> Any:
     """x · function(y), and 0 where x is 0."""
     zero = ops.equal(x, 0)
-    found = function(ops.where(zero, ops.ones_like(x), y)) * x
-    return ops.where(zero, ops.zeros_like(found), found)
+    product = function(ops.where(zero, ops.ones_like(x), y)) * x
+    return ops.where(zero, ops.zeros_like(product), product)
 
 
 @row("AddN: xs*", "AccumulateNV2: xs*; shape")
 def _(xs: Sequence[Any]) -> Any:
-    found = ops.identity(xs[0]) if len(xs) == 1 else xs[0]
+    total = ops.identity(xs[0]) if len(xs) == 1 else xs[0]
     for other in xs[1:]:
-        found = found + other
-    return found
+        total = total + other
+    return total
 
 
 @row("Div: x y")

@@ -23,8 +23,8 @@ HARMONIC = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, TERMS + 1))])  # ψ
 
 def polynomial(coefficients: Any, x: Any) -> Any:
     """A polynomial, the constant first."""
-    *others, found = (float(one) for one in coefficients)
-    total = ops.full_like(x, found)
+    *others, last = (float(one) for one in coefficients)
+    total = ops.full_like(x, last)
     for one in reversed(others):
         total = total * x + one
     return total
@@ -80,8 +80,8 @@ def _(x: Any, order: int) -> Any:
 def _(x: Any, order: int) -> Any:
     wide = ops.cast(x, "float64")
     near = _near(ops.clip(wide, 0, 4), order, -1)[1] * (2 / math.pi)
-    found = ops.where(wide > 4, _oscillating(ops.maximum(wide, 4), order)[1], near)
-    return ops.cast(ops.where(wide <= 0, -math.inf, found), x.dtype)
+    value = ops.where(wide > 4, _oscillating(ops.maximum(wide, 4), order)[1], near)
+    return ops.cast(ops.where(wide <= 0, -math.inf, value), x.dtype)
 
 
 @row(

@@ -55,8 +55,8 @@ def _first(
 ) -> Any:
     """The results for one group, cut to as many boxes as there are."""
     scores = OPS["PadV2"](scores, [0], [1], -np.inf)  # a box that is never taken, so that there is one
-    found = selected(ops.expand_dims(scores, 0), overlap, count, threshold, least, sigma)
-    numbers, values, valid = (one[0] for one in found)
+    choice = selected(ops.expand_dims(scores, 0), overlap, count, threshold, least, sigma)
+    numbers, values, valid = (one[0] for one in choice)
     if not pad:
         numbers, values = numbers[:valid], values[:valid]
     return {1: [numbers], 2: [numbers, valid], 3: [numbers, values, valid]}[outputs]
@@ -86,9 +86,9 @@ def _(
     best, places = OPS["TopKV2"](ranked, length)
     places = ops.minimum(places, classes * count - 1)
     taken = ops.reshape(ops.take_along_axis(flat, ops.expand_dims(numbers, -1), 1), [batch, classes * count, 4])
-    found = ops.take_along_axis(taken, ops.expand_dims(places, -1), 1)
-    found = ops.clip(found, 0, 1) if clip else found
+    corners = ops.take_along_axis(taken, ops.expand_dims(places, -1), 1)
+    corners = ops.clip(corners, 0, 1) if clip else corners
     is_there = best > -np.inf
     kinds = ops.where(is_there, ops.cast(places // count, "float32"), 0)
     valid = ops.sum(ops.cast(is_there, "int32"), -1)
-    return [ops.where(ops.expand_dims(is_there, -1), found, 0), ops.where(is_there, best, 0), kinds, valid]
+    return [ops.where(ops.expand_dims(is_there, -1), corners, 0), ops.where(is_there, best, 0), kinds, valid]

@@ -38,8 +38,8 @@ for _text, _formula in FORMULAS.items():
 
 def through(function: Callable[..., Any], g: Any, *xs: Any) -> list[Any]:
     """The gradients by some tensors of a function of them, where `g` arrives at its results."""
-    found = hooks.gradients_through(function, xs, g)
-    return [ops.zeros_like(x) if one is None else one for x, one in zip(xs, found, strict=True)]
+    gradients = hooks.gradients_through(function, xs, g)
+    return [ops.zeros_like(x) if one is None else one for x, one in zip(xs, gradients, strict=True)]
 
 
 def blank(g: Any, shape: Any) -> Any:

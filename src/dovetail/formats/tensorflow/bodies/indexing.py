@@ -152,11 +152,11 @@ def _(x: Any, n: Any, reverse: bool = False) -> Any:
 
 @row("UnravelIndex: x dims!")
 def _(x: Any, dims: Sequence[int]) -> Any:
-    found: list[Any] = []
+    coordinates: list[Any] = []
     for dim in reversed(dims):
-        found.insert(0, OPS["FloorMod"](x, ops.cast(dim, x.dtype)))
+        coordinates.insert(0, OPS["FloorMod"](x, ops.cast(dim, x.dtype)))
         x = OPS["FloorDiv"](x, ops.cast(dim, x.dtype))
-    return ops.stack(found, 0)
+    return ops.stack(coordinates, 0)
 
 
 @row(*(f"Inplace{kind}: x i v; +kind={kind}" for kind in ("Update", "Add", "Sub")))

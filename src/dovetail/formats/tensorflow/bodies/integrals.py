@@ -30,9 +30,9 @@ def _(x: Any) -> Any:
     near = ops.clip(wide, -1e4, 1e4)
     even = 2 * ops.round(near / (2 * SPACING))
     rest = ops.expand_dims(near - even * SPACING, -1) - ODD * SPACING
-    found = ops.sum(ops.exp(-ops.square(rest)) / (ops.expand_dims(even, -1) + ODD), -1) / math.sqrt(math.pi)
+    sums = ops.sum(ops.exp(-ops.square(rest)) / (ops.expand_dims(even, -1) + ODD), -1) / math.sqrt(math.pi)
     is_far = ops.absolute(wide) > 1e4
-    return ops.cast(ops.where(is_far, 1 / (2 * ops.where(is_far, wide, 1)), found), x.dtype)
+    return ops.cast(ops.where(is_far, 1 / (2 * ops.where(is_far, wide, 1)), sums), x.dtype)
 
 
 @row("Expint: x")
@@ -44,9 +44,9 @@ def _(x: Any) -> Any:
     whole = ops.sum(ops.expm1(ops.expand_dims(near, -1) * points) * (weights / points), -1)
     large = ops.maximum(wide, 40)
     series = polynomial([math.factorial(k) for k in range(30)], 1 / large)
-    found = ops.where(wide > 40, ops.exp(large) / large * series, np.euler_gamma + ops.log(near) + whole)
+    positive = ops.where(wide > 40, ops.exp(large) / large * series, np.euler_gamma + ops.log(near) + whole)
     edge = ops.where(wide < 0, math.nan, -math.inf)
-    return ops.cast(ops.where(wide <= 0, edge, found), x.dtype)
+    return ops.cast(ops.where(wide <= 0, edge, positive), x.dtype)
 
 
 @row("FresnelCos: x; +is_sine=False", "FresnelSin: x; +is_sine=True")
@@ -85,5 +85,5 @@ def _(x: Any) -> Any:
     rest = -ops.log1p(-small)
     side = math.pi**2 / 6 + logarithm * rest - _dilogarithm(rest)
     outside = ops.where(is_large, -side - ops.square(logarithm) / 2, side)
-    found = ops.where(ops.logical_and(wide >= 0.5, wide <= 2), middle, outside)
-    return ops.cast(ops.where(wide < 0, math.nan, found), x.dtype)
+    value = ops.where(ops.logical_and(wide >= 0.5, wide <= 2), middle, outside)
+    return ops.cast(ops.where(wide < 0, math.nan, value), x.dtype)

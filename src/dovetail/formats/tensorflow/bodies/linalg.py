@@ -22,7 +22,7 @@ def banded(x: Any, lower: Any, upper: Any) -> Any:
     """
     in_session = type(x) is GraphTensor and x.graph.outermost.dialect.records_effects
     known = [None if is_tensor(n) and in_session else constant_of(n) if is_tensor(n) else n for n in (lower, upper)]
-    bounds = [n if found is None else int(found) for n, found in zip((lower, upper), known, strict=True)]
+    bounds = [n if value is None else int(value) for n, value in zip((lower, upper), known, strict=True)]
     if all(isinstance(bound, int) for bound in bounds):
         return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in bounds))
     rows, columns = (ops.arange(size) for size in dims_of(x)[-2:])
@@ -84,11 +84,11 @@ def _(x: Any, full_matrices: bool = False) -> Any:
 
 @row("Svd: x; compute_uv full_matrices")
 def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]:
-    found = OPS["Svd"](x, full_matrices, compute_uv)
+    parts = OPS["Svd"](x, full_matrices, compute_uv)
     if not compute_uv:
         nothing = ops.zeros([0], x.dtype)
-        return [found[0] if isinstance(found, (list, tuple)) else found, nothing, nothing]
-    u, s, vh = found
+        return [parts[0] if isinstance(parts, (list, tuple)) else parts, nothing, nothing]
+    u, s, vh = parts
     return [s, u, ops.swapaxes(OPS["Conj"](vh) if x.dtype.is_complex else vh, -1, -2)]
 
 
@@ -160,13 +160,13 @@ def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
     is_inside = ops.logical_and(number >= 0, number < length)
     place = (number + ops.maximum(-diagonals, 0)) * columns + number + ops.maximum(diagonals, 0)
     flat = ops.reshape(x, [*batch, rows * columns])
-    found = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
-    found = ops.where(is_inside, found, padding)
+    rows_of_diagonals = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
+    rows_of_diagonals = ops.where(is_inside, rows_of_diagonals, padding)
     if is_one is None:
-        dims = ops.shape(found)
+        dims = ops.shape(rows_of_diagonals)
         kept = dims[len(batch) + ops.cast(ops.equal(low, high), "int32") :]
-        return ops.reshape(found, ops.concatenate([dims[: len(batch)], kept], 0))
-    return ops.reshape(found, [*batch, longest]) if is_one else found
+        return ops.reshape(rows_of_diagonals, ops.concatenate([dims[: len(batch)], kept], 0))
+    return ops.reshape(rows_of_diagonals, [*batch, longest]) if is_one else rows_of_diagonals
 
 
 @row(
@@ -208,9 +208,9 @@ def of_diagonals(diagonal: Any, k: Any, rows: Any, columns: Any, padding: Any, a
         batch = dims[: -1 if is_one else -2]
         return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
     count = ops.size(diagonal) // ((high - low + 1) * longest)
-    found = with_diagonals(ops.broadcast_to(padding, [count, *size]), diagonal, align, k)
+    matrices = with_diagonals(ops.broadcast_to(padding, [count, *size]), diagonal, align, k)
     before = dims[: ops.size(dims) - 2 + ops.cast(ops.equal(low, high), "int32")]
-    return ops.reshape(found, ops.concatenate([before, ops.shape(found)[1:]], 0))
+    return ops.reshape(matrices, ops.concatenate([before, ops.shape(matrices)[1:]], 0))
 
 
 # -- bands -----------------------------------------------------------------------------------------------------------
@@ -247,8 +247,8 @@ def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
     is_inside = ops.logical_and(distance >= 0, distance < count)
     place = (distance if lower else count - 1 - distance) * n + down
     flat = ops.reshape(bands, [*batch, count * n])
-    found = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
-    matrix = ops.where(is_inside, found, ops.zeros([], bands.dtype))
+    elements = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
+    matrix = ops.where(is_inside, elements, ops.zeros([], bands.dtype))
     return OPS["MatrixTriangularSolve"](matrix, rhs, lower, adjoint)
 
 
@@ -295,8 +295,8 @@ def _(x: Any, length: Sequence[int], axes: Sequence[int], inverse: bool) -> Any:
 @row("RFFTND: x length! axes!; Tcomplex>0")
 def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
     x = _of_lengths(x, length[:-1], axes[:-1])
-    found = _along(lambda one: OPS["RFFT"](one, length[-1]), x, axes[-1:])
-    return _along(OPS["FFT"], found, axes[:-1])
+    spectrum = _along(lambda one: OPS["RFFT"](one, length[-1]), x, axes[-1:])
+    return _along(OPS["FFT"], spectrum, axes[:-1])
 
 
 @row("IRFFTND: x length! axes!; Treal>0")

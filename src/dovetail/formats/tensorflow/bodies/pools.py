@@ -44,8 +44,8 @@ def max_gradient(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, 
 
     def passed(x: Any, g: Any) -> Any:
         whole, left = _padded(x, padding, data_format)
-        found = OPS["MaxPoolGrad"](whole, g, size, strides, left, data_format)
-        return found if whole is x else through(lambda x: _padded(x, padding, data_format)[0], found, x)[0]
+        gradient = OPS["MaxPoolGrad"](whole, g, size, strides, left, data_format)
+        return gradient if whole is x else through(lambda x: _padded(x, padding, data_format)[0], gradient, x)[0]
 
     if not x.dtype.is_floating:
         return passed(x, g)
@@ -79,10 +79,10 @@ def _without_nan(x: Any) -> Any:
 def second_gradient(x: Any, y: Any, g: Any, op: str, **window: Any) -> Any:
     """The gradient of `MaxPoolGrad`; 0 for windows without numbers."""
     whole = _without_nan(x)
-    found = OPS[op](whole, g, **window)
+    gradient = OPS[op](whole, g, **window)
     if not x.dtype.is_floating:
-        return found
-    return ops.where(ops.greater(OPS[op.removesuffix("GradGrad")](whole, **window), x.dtype.min), found, 0)
+        return gradient
+    return ops.where(ops.greater(OPS[op.removesuffix("GradGrad")](whole, **window), x.dtype.min), gradient, 0)
 
 
 @row(f"MaxPoolGradGradV2: x y g {_INPUTS}")
@@ -101,8 +101,8 @@ def _(x: Any, y: Any, g: Any, size: Any, strides: Any, padding: Any, data_format
 
     y, g = (one if data_format == "channels_last" else ops.moveaxis(one, 1, -1) for one in (y, g))
     y, g = (ops.expand_dims(one, (4, 5, 6)) for one in (y, g))
-    found = windows(x)
-    return through(windows, ops.where(ops.equal(found, y), g, ops.zeros_like(found)), x)[0]
+    windows_of_x = windows(x)
+    return through(windows, ops.where(ops.equal(windows_of_x, y), g, ops.zeros_like(windows_of_x)), x)[0]
 
 
 @row(
@@ -141,5 +141,5 @@ def _(x: Any, g: Any, places: Any, with_batch: bool = False, **window: Any) -> A
         first = ops.arange(dims_of(x)[0], dtype=places.dtype) * ops.cast(ops.prod(ops.shape(x)[1:]), places.dtype)
         places = places + ops.reshape(first, [-1, 1, 1, 1])
     flat = ops.zeros_like(ops.reshape(x, [-1]))
-    found = OPS["TensorScatterAdd"](flat, ops.reshape(places, [-1, 1]), ops.reshape(g, [-1]))
-    return ops.reshape(found, dims_of(x))
+    flat_gradient = OPS["TensorScatterAdd"](flat, ops.reshape(places, [-1, 1]), ops.reshape(g, [-1]))
+    return ops.reshape(flat_gradient, dims_of(x))

@@ -19,8 +19,8 @@ def _pixels(x: Any, image: Any, y: Any, column: Any, fill: Any) -> Any:
     )
     places = [ops.where(is_inside, ops.cast(one, "int32"), 0) for one in (y, column)]
     image = ops.broadcast_to(image, dims_of(places[0]))
-    found = OPS["GatherNd"](x, ops.stack([image, *places], -1))
-    return ops.where(ops.expand_dims(is_inside, -1), found, fill)
+    pixels = OPS["GatherNd"](x, ops.stack([image, *places], -1))
+    return ops.where(ops.expand_dims(is_inside, -1), pixels, fill)
 
 
 def sampled(x: Any, image: Any, y: Any, column: Any, fill: Any, bilinear: bool) -> Any:
@@ -64,8 +64,8 @@ def crop(x: Any, boxes: Any, numbers: Any, size: Any, method: str = "bilinear", 
     is_inside = ops.logical_and(ops.expand_dims(y_inside, 2), ops.expand_dims(column_inside, 1))
     y = ops.broadcast_to(ops.expand_dims(ops.clip(y, 0, bottom), 2), shape)
     column = ops.broadcast_to(ops.expand_dims(ops.clip(column, 0, end), 1), shape)
-    found = sampled(x, image, y, column, 0.0, method == "bilinear")
-    return ops.where(ops.expand_dims(is_inside, -1), found, fill)
+    crops = sampled(x, image, y, column, 0.0, method == "bilinear")
+    return ops.where(ops.expand_dims(is_inside, -1), crops, fill)
 
 
 @row("CropAndResizeGradImage: g boxes numbers shape?; method T>0")
@@ -96,8 +96,8 @@ def _(x: Any, transforms: Any, size: Any, interpolation: str, fill: Any = 0.0, m
         for place, length in zip(places, (height, width), strict=True)
     ]
     image = ops.reshape(ops.arange(batch, dtype="int32"), [-1, 1, 1])
-    found = sampled(ops.cast(x, "float32"), image, mapped[0], mapped[1], fill, interpolation == "BILINEAR")
-    return ops.cast(found, x.dtype)
+    pixels = sampled(ops.cast(x, "float32"), image, mapped[0], mapped[1], fill, interpolation == "BILINEAR")
+    return ops.cast(pixels, x.dtype)
 
 
 def _mapped(place: Any, length: Any, mode: str) -> Any:

@@ -34,10 +34,10 @@ def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
 @row(*(f"Segment{reduction}: x numbers; +reduction={reduction}" for reduction in SCATTERS))
 def _(x: Any, numbers: Any, reduction: str) -> Any:
     count = _count(numbers)
-    found = reduced(x, numbers, count, reduction)
+    reduced_rows = reduced(x, numbers, count, reduction)
     if reduction not in ("Max", "Min"):
-        return found
-    return ops.where(like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
+        return reduced_rows
+    return ops.where(like(_sizes(numbers, count) > 0, reduced_rows), reduced_rows, ops.zeros_like(reduced_rows))
 
 
 @row("SegmentMean: x numbers; T>0")
@@ -65,8 +65,8 @@ def _(x: Any, places: Any, numbers: Any, kind: str, count: Any = None) -> Any:
 
 @row(*(f"SparseSegment{kind}Grad: g places numbers count?; +kind={kind}" for kind in ("Sum", "Mean", "SqrtN")))
 def _(g: Any, places: Any, numbers: Any, count: Any, kind: str) -> Any:
-    found = OPS["GatherV2"](g / like(divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
-    return reduced(found, places, count, "Sum")
+    rows = OPS["GatherV2"](g / like(divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
+    return reduced(rows, places, count, "Sum")
 
 
 def _averaged(x: Any, numbers: Any, count: Any, kind: str) -> Any:
@@ -111,8 +111,8 @@ def _(places: Sequence[Any], xs: Sequence[Any]) -> Any:
     else:
         size = _count(ops.concatenate([ops.reshape(one, [-1]) for one in places]))
     inner = dims_of(xs[0])[len(places[0].shape) :]
-    found = filled([size, *inner], 0, xs[0].dtype)
+    stitched = filled([size, *inner], 0, xs[0].dtype)
     for one, x in zip(places, xs, strict=True):
         rows = ops.reshape(one, [-1, 1])
-        found = OPS["TensorScatterUpdate"](found, rows, ops.reshape(x, [-1, *inner]))
-    return found
+        stitched = OPS["TensorScatterUpdate"](stitched, rows, ops.reshape(x, [-1, *inner]))
+    return stitched

@@ -18,8 +18,8 @@ from dovetail.ops.shapes.shape import dims_of
 def dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
     """The dense tensor of a sparse one."""
     indices = indices if len(indices.shape) == 2 else ops.reshape(indices, [-1, 1])
-    found = ops.broadcast_to(default, shape)
-    return OPS["TensorScatterUpdate"](found, indices, ops.broadcast_to(values, dims_of(indices)[:1]))
+    whole = ops.broadcast_to(default, shape)
+    return OPS["TensorScatterUpdate"](whole, indices, ops.broadcast_to(values, dims_of(indices)[:1]))
 
 
 @row("SparseTensorDenseMatMul: indices values shape? b; adjoint_a adjoint_b")
@@ -30,9 +30,9 @@ def _(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool = False, ad
         for one, is_adjoint in ((b, adjoint_b), (values, adjoint_a))
     )
     b = ops.swapaxes(b, -1, -2) if adjoint_b else b
-    found = ops.zeros([shape[row_], dims_of(b)[1]], b.dtype)
+    sums = ops.zeros([shape[row_], dims_of(b)[1]], b.dtype)
     products = OPS["GatherV2"](b, indices[:, column], 0) * ops.expand_dims(values, -1)
-    return OPS["TensorScatterAdd"](found, indices[:, row_ : row_ + 1], products)
+    return OPS["TensorScatterAdd"](sums, indices[:, row_ : row_ + 1], products)
 
 
 def _rank(shape: Any) -> int:
@@ -53,11 +53,11 @@ def _(indices: Any, values: Any, shape: Any, axes: Any, change: str, keepdims: b
     dims = [1 if axis in reduced else shape[axis] for axis in range(rank)]
     places = indices * np.array([axis not in reduced for axis in range(rank)], "int64")
     first = 0 if change == "TensorScatterAdd" else values.dtype.min
-    found = OPS[change](filled(dims, first, values.dtype), places, values)
+    reduced_values = OPS[change](filled(dims, first, values.dtype), places, values)
     if first:
         is_given = OPS["TensorScatterMax"](filled(dims, 0, "int32"), places, ops.ones_like(values, "int32"))
-        found = ops.where(ops.equal(is_given, 1), found, 0)
-    return found if keepdims or not reduced else ops.squeeze(found, sorted(reduced))
+        reduced_values = ops.where(ops.equal(is_given, 1), reduced_values, 0)
+    return reduced_values if keepdims or not reduced else ops.squeeze(reduced_values, sorted(reduced))
 
 
 @row(
@@ -75,10 +75,10 @@ def _(indices: Any, values: Any, shape: Any, dense: Any, op: str) -> Any:
 
 def _number(indices: Any, shape: Any) -> Any:
     """The place of each index among all elements."""
-    found = ops.zeros_like(indices[:, 0])
+    numbers = ops.zeros_like(indices[:, 0])
     for axis in range(_rank(shape)):
-        found = found * shape[axis] + indices[:, axis]
-    return found
+        numbers = numbers * shape[axis] + indices[:, axis]
+    return numbers
 
 
 @row("SparseReorder: indices values shape?")
@@ -92,11 +92,11 @@ def _(indices: Any, shape: Any, new: Any) -> list[Any]:
     rest = OPS["FloorDiv"](ops.prod(shape), ops.maximum(ops.absolute(ops.prod(new)), 1))
     new = ops.where(new < 0, rest, new)
     numbers = _number(indices, shape)
-    found: list[Any] = []
+    coordinates: list[Any] = []
     for axis in reversed(range(_rank(new))):
-        found.insert(0, OPS["FloorMod"](numbers, new[axis]))
+        coordinates.insert(0, OPS["FloorMod"](numbers, new[axis]))
         numbers = OPS["FloorDiv"](numbers, new[axis])
-    return [ops.stack(found, -1), new]
+    return [ops.stack(coordinates, -1), new]
 
 
 @row("SparseFillEmptyRows: indices values shape default")
@@ -111,8 +111,8 @@ def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
     filled = ops.concatenate([values, ops.broadcast_to(default, dims_of(new)[:1])], 0)
     order = ops.argsort(every[:, 0])
     places = ops.argsort(order)[:count]
-    found = OPS["GatherV2"](every, order, 0), OPS["GatherV2"](filled, order, 0)
-    return [*found, is_empty, ops.cast(places, "int64")]
+    sorted_parts = OPS["GatherV2"](every, order, 0), OPS["GatherV2"](filled, order, 0)
+    return [*sorted_parts, is_empty, ops.cast(places, "int64")]
 
 
 # -- ragged tensors ---------------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ def zeta(x: Any, q: Any) -> Any:
 def _(a: Any, x: Any) -> Any:
     sign = ops.where(ops.equal(OPS["FloorMod"](a, ops.full_like(a, 2)), 0), -1, 1)
     order = ops.where(ops.equal(a, 0), 1, a)
-    found = ops.cast(sign, x.dtype) * ops.exp(OPS["Lgamma"](order + 1)) * zeta(order + 1, x)
-    return ops.where(ops.equal(a, 0), OPS["Digamma"](x), found)
+    series = ops.cast(sign, x.dtype) * ops.exp(OPS["Lgamma"](order + 1)) * zeta(order + 1, x)
+    return ops.where(ops.equal(a, 0), OPS["Digamma"](x), series)
 
 
 @row("Betainc: a b x")
@@ -56,8 +56,8 @@ def _(a: Any, b: Any, x: Any) -> Any:
 
     fraction, _ = ops.scan(step, ops.ones_like(x + a + b), np.arange(FRACTIONS, 0, -1.0))
     beta = OPS["Lgamma"](a) + OPS["Lgamma"](b) - OPS["Lgamma"](a + b)
-    found = ops.exp(_times_log(a, x) + _times_log(b, 1 - x) - beta) / (a * fraction)
-    return ops.cast(ops.where(is_far, 1 - found, found), dtype)
+    share = ops.exp(_times_log(a, x) + _times_log(b, 1 - x) - beta) / (a * fraction)
+    return ops.cast(ops.where(is_far, 1 - share, share), dtype)
 
 
 def _times_log(a: Any, x: Any) -> Any:
@@ -75,8 +75,8 @@ def _(x: Any, order: int) -> Any:
         series = series + term * (1 / large) ** k
         term = -term * (4 * order**2 - (2 * k + 1) ** 2) / ((k + 1) * 8)
     far = series / ops.sqrt(2 * math.pi * large)
-    found = ops.where(size < 30, near, far)
-    return ops.sign(x) * found if order else found
+    scaled = ops.where(size < 30, near, far)
+    return ops.sign(x) * scaled if order else scaled
 
 
 @row("Ndtri: x")

@@ -18,9 +18,9 @@ from dovetail.ops.shapes.shape import dims_of
     "ExtractVolumePatches: x; ksizes:size@spatial strides@spatial padding@padding",
 )
 def _(x: Any, size: Any, strides: Any, padding: Any, dilations: Any = None) -> Any:
-    found = OPS["SlidingWindows"](x, size, strides, dilations or (1,) * len(size), padding)
-    dims = dims_of(found)
-    return ops.reshape(found, [*dims[: 1 + len(size)], int(np.prod(size)) * dims[-1]])
+    windows = OPS["SlidingWindows"](x, size, strides, dilations or (1,) * len(size), padding)
+    dims = dims_of(windows)
+    return ops.reshape(windows, [*dims[: 1 + len(size)], int(np.prod(size)) * dims[-1]])
 
 
 _DILATION = "strides@spatial rates:dilations@spatial padding@padding"
@@ -29,8 +29,8 @@ _DILATION = "strides@spatial rates:dilations@spatial padding@padding"
 @row(f"Dilation2D: x kernel; {_DILATION}")
 def dilated(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any) -> Any:
     """The largest sums of windows and a kernel."""
-    found = OPS["SlidingWindows"](x, tuple(dims_of(kernel)[:2]), strides, dilations, padding, -np.inf)
-    return ops.max(found + kernel, (3, 4))
+    windows = OPS["SlidingWindows"](x, tuple(dims_of(kernel)[:2]), strides, dilations, padding, -np.inf)
+    return ops.max(windows + kernel, (3, 4))
 
 
 @row(f"Dilation2DBackpropInput: x kernel g; {_DILATION}")

@@ -21,10 +21,10 @@ class _Converted(Wrapper):
         self._convert = convert
 
     def unwrapped(self, value: Any) -> Any:
-        found = self._convert(value, dtype=None, name=None, as_ref=False)
-        if found is NotImplemented:
+        converted = self._convert(value, dtype=None, name=None, as_ref=False)
+        if converted is NotImplemented:
             raise op_error(TypeError, "tf.convert_to_tensor", f"the function of {type(value).__name__} refuses it.")
-        return found
+        return converted
 
     def dtype(self, value: Any) -> Any:
         return dtype_of(self.unwrapped(value))
@@ -85,11 +85,11 @@ def fed(feeds: Any) -> Any:
     """Feeds, with the tensors of keys of registered classes."""
     if not RUNS or not feeds:
         return feeds
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, given in feeds.items():
         entry = _entry(key)
-        found |= {key: given} if entry is None or entry[1] is None else dict(entry[1](key, given))
-    return found
+        flat |= {key: given} if entry is None or entry[1] is None else dict(entry[1](key, given))
+    return flat
 
 
 @function("python.client.session.register_session_run_conversion_functions")

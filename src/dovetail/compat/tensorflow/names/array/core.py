@@ -215,7 +215,7 @@ class Module:
         return tuple(dict.fromkeys(leaf for leaf in self._leaves() if isinstance(leaf, Module)))
 
     def _leaves(self) -> list[Any]:
-        found: list[Any] = []
+        leaves: list[Any] = []
         seen = {id(self)}
         todo: list[Any] = [self]
         while todo:
@@ -224,10 +224,10 @@ class Module:
             for leaf in nest_flatten(values):
                 if id(leaf) not in seen:
                     seen.add(id(leaf))
-                    found.append(leaf)
+                    leaves.append(leaf)
                     if isinstance(leaf, Module):
                         todo.append(leaf)
-        return found
+        return leaves
 
 
 value("Module", Module)

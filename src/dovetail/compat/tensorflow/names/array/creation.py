@@ -70,8 +70,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         return ops.linspace(start, stop, int(count), axis=axis)
     start, steps = ops.convert(start), ops.arange(num)
     spacing = ops.divide(ops.subtract(stop, start), ops.cast(ops.maximum(num - 1, 1), start.dtype))
-    found = ops.add(start, ops.multiply(ops.cast(steps, start.dtype), spacing))
-    return ops.where(ops.logical_and(ops.equal(steps, num - 1), ops.greater(num, 1)), stop, found)
+    numbers = ops.add(start, ops.multiply(ops.cast(steps, start.dtype), spacing))
+    return ops.where(ops.logical_and(ops.equal(steps, num - 1), ops.greater(num, 1)), stop, numbers)
 
 
 @function("one_hot", scope="one_hot")

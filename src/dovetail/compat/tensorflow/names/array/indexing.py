@@ -53,10 +53,10 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
     if count > 1:  # all batch axes as one
         batch = dims_of(indices)[:count]
         params = ops.reshape(params, [-1, *dims_of(params)[count:]])
-        found = _gather_nd(params, ops.reshape(indices, [-1, *dims_of(indices)[count:]]), 1)
-        if found.shape is None:
+        gathered = _gather_nd(params, ops.reshape(indices, [-1, *dims_of(indices)[count:]]), 1)
+        if gathered.shape is None:
             raise op_error(ValueError, "tf.gather_nd", "the last dimension of the indices must be known.")
-        return ops.reshape(found, [*batch, *dims_of(found)[1:]], name=name)
+        return ops.reshape(gathered, [*batch, *dims_of(gathered)[1:]], name=name)
     if count == 1:
         first, *others = dims_of(indices)[:-1]
         rows = ops.broadcast_to(

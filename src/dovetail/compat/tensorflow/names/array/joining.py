@@ -121,20 +121,20 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
         )
         for start, length in zip(begin, size, strict=True)
     ]
-    found = ops.getitem(x, tuple(parts))
-    if is_recorded(found):  # a block that does not fit is an error
-        found.set_shape([n if isinstance(n, int) and n >= 0 else None for n in size])
-    return found
+    block = ops.getitem(x, tuple(parts))
+    if is_recorded(block):  # a block that does not fit is an error
+        block.set_shape([n if isinstance(n, int) and n >= 0 else None for n in size])
+    return block
 
 
 def _entries(values: Any, count: int) -> list[Any]:
     """The numbers of a list or a tensor, as ints where they are known."""
     if is_tensor(values):
         values = values.tolist() if hasattr(values, "tolist") else [values[i] for i in range(count)]
-    found = [v if is_tensor(v) else int(v) for v in values]
-    if len(found) != count:
+    entries = [v if is_tensor(v) else int(v) for v in values]
+    if len(entries) != count:
         raise op_error(ValueError, "tf.slice", f"begin and size need one number for each of the {count} axes.")
-    return found
+    return entries
 
 
 @function("strided_slice", scope=True, around=by_numbers("input_"))

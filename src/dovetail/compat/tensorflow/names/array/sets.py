@@ -51,7 +51,7 @@ def _sparse(title: str, given: Sequence[Any], combine: Callable[..., np.ndarray]
         raise op_error(TypeError, title, f"both tensors need one dtype, not {kinds[0]} and {kinds[1]}.")
     rank = max(_rank(title, each) for each in parts)
 
-    def found(*arrays: np.ndarray) -> list[np.ndarray]:
+    def combined(*arrays: np.ndarray) -> list[np.ndarray]:
         count = len(parts[0])
         (leading, first), (others, second) = _rows(arrays[:count]), _rows(arrays[count:])
         if leading != others:
@@ -63,7 +63,7 @@ def _sparse(title: str, given: Sequence[Any], combine: Callable[..., np.ndarray]
         return [np.array(places, "int64").reshape(-1, len(leading) + 1), flat, np.array([*leading, longest], "int64")]
 
     shapes = [(None, rank), (None,), (rank,)]
-    return SparseTensor(*computed(found, [*parts[0], *parts[1]], ["int64", kinds[0], "int64"], shapes, name))
+    return SparseTensor(*computed(combined, [*parts[0], *parts[1]], ["int64", kinds[0], "int64"], shapes, name))
 
 
 @function("sets.intersection sets.set_intersection")
@@ -113,8 +113,8 @@ def size(a: Any, validate_indices: bool = True, name: str | None = None) -> Any:
     parts = _parts(a)
     shape = (None,) * (_rank("tf.sets.size", parts) - 1)
 
-    def found(*arrays: np.ndarray) -> np.ndarray:
+    def sizes(*arrays: np.ndarray) -> np.ndarray:
         leading, rows = _rows(arrays)
         return np.array([len(row) for row in rows], "int32").reshape(leading)
 
-    return computed(found, parts, ["int32"], [shape], name)[0]
+    return computed(sizes, parts, ["int32"], [shape], name)[0]

@@ -108,10 +108,10 @@ def _transposed_by(a: Any, perm: Any) -> Any:
     sizes = ops.stack([ops.cast(size, "int32") for size in dims_of(a)]) if rank else ops.zeros([0], "int32")
     steps = ops.flip(ops.cumprod(ops.flip(ops.concatenate([sizes[1:], ops.ones([1], "int32")]), 0)), 0)
     perm = ops.reshape(ops.cast(perm, "int32"), [rank])
-    found, steps = ops.gather(sizes, perm), ops.gather(steps[:rank], perm)
+    new_sizes, steps = ops.gather(sizes, perm), ops.gather(steps[:rank], perm)
     places: Any = ops.zeros([1] * rank, "int32")
     for axis in range(rank):
-        along = ops.multiply(ops.arange(0, found[axis]), steps[axis])
+        along = ops.multiply(ops.arange(0, new_sizes[axis]), steps[axis])
         places = ops.add(places, ops.reshape(along, [-1 if each == axis else 1 for each in range(rank)]))
     return ops.gather(ops.reshape(a, [-1]), places)
 

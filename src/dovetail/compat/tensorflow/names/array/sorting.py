@@ -27,8 +27,8 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 
     Source: `tf.sort`.
     """
-    found = ops.sort(values, int(axis))
-    return ops.flip(found, int(axis)) if _descending(direction) else found
+    ascending = ops.sort(values, int(axis))
+    return ops.flip(ascending, int(axis)) if _descending(direction) else ascending
 
 
 @function("argsort", scope=True, defers=True)

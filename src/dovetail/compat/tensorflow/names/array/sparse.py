@@ -74,16 +74,16 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 def fed_parts(feeds: Any) -> dict[Any, Any]:
     """The feeds, with the parts of sparse placeholders instead of the placeholders."""
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, given in flat_feeds(feeds, (TensorShape, SparseTensor)).items():
         if isinstance(key, SparseTensor):
             if type(given) in (tuple, SparseTensorValue):
                 indices, values, shape = map(np.asarray, given)
                 given = SparseTensor(indices, values, shape.tolist())
-            found |= zip(feeding.sources(key), feeding.given(key, given), strict=True)
+            flat |= zip(feeding.sources(key), feeding.given(key, given), strict=True)
         else:
-            found[key] = given
-    return found
+            flat[key] = given
+    return flat
 
 
 class SparseFetch:

@@ -55,8 +55,10 @@ def _softmax(x: SparseTensor) -> SparseTensor:
     count = functools.reduce(lambda a, b: a * b, x.dims[:-1])
     lowest = ops.full([count], -np.inf, x.dtype)
     highest = ops.stop_gradient(ops.tensor_scatter_max(lowest, rows, x.values))
-    found = ops.exp(ops.subtract(x.values, ops.gather_nd(highest, rows)))
-    return SparseTensor(x.indices, ops.divide(found, ops.gather_nd(ops.scatter_nd(rows, found, [count]), rows)), x.dims)
+    powers = ops.exp(ops.subtract(x.values, ops.gather_nd(highest, rows)))
+    return SparseTensor(
+        x.indices, ops.divide(powers, ops.gather_nd(ops.scatter_nd(rows, powers, [count]), rows)), x.dims
+    )
 
 
 def _sum(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> Any:
@@ -88,17 +90,17 @@ def _added(a: Any, b: Any, threshold: Any = 0) -> Any:
         return ops.add(K.to_dense(a), K.to_dense(b))
     indices, own, its, counts = _united(a, b)
     values = ops.add(own, its)
-    found = SparseTensor(indices, values, a.dims)
+    whole = SparseTensor(indices, values, a.dims)
     is_large = ops.greater_equal(ops.absolute(values), ops.cast(threshold, values.dtype))
-    return _retained(found, ops.logical_or(is_large, ops.equal(counts, 1))) if threshold else found
+    return _retained(whole, ops.logical_or(is_large, ops.equal(counts, 1))) if threshold else whole
 
 
 def _sliced(x: SparseTensor, start: Sequence[Any], size: Sequence[Any]) -> SparseTensor:
     begin = ops.cast(start, "int64")
     ends = ops.minimum(begin + ops.cast(size, "int64"), ops.cast(ops.stack(list(x.dims)), "int64"))
     inside = ops.logical_and(ops.greater_equal(x.indices, begin), ops.less(x.indices, ends))
-    found = _retained(x, ops.all(inside, 1))
-    return SparseTensor(found.indices - begin, found.values, ends - begin)
+    kept = _retained(x, ops.all(inside, 1))
+    return SparseTensor(kept.indices - begin, kept.values, ends - begin)
 
 
 def _filled(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, Any]:
@@ -126,10 +128,10 @@ def distance(first: Sequence[Any], second: Sequence[Any]) -> int:
     """
     before = [*range(len(second) + 1)]
     for i, own in enumerate(first, 1):
-        found = [i]
+        distances = [i]
         for j, its in enumerate(second, 1):
-            found.append(min(before[j] + 1, found[-1] + 1, before[j - 1] + (own != its)))
-        before = found
+            distances.append(min(before[j] + 1, distances[-1] + 1, before[j - 1] + (own != its)))
+        before = distances
     return before[-1]
 
 
@@ -137,27 +139,27 @@ def _edit_distance(hypothesis: SparseTensor, truth: SparseTensor, normalize: boo
     """The distance of the sequences along the last axis; normalised, it is divided by the true length."""
 
     def distances(*parts: np.ndarray) -> np.ndarray:
-        found = np.zeros(np.maximum(parts[2], parts[5])[:-1], "float32")
+        by_place = np.zeros(np.maximum(parts[2], parts[5])[:-1], "float32")
         sequences = [_sequences(*parts[i : i + 2]) for i in (0, 3)]
-        for place in np.ndindex(*found.shape):
+        for place in np.ndindex(*by_place.shape):
             own, its = (known.get(place, []) for known in sequences)
-            found[place] = distance(own, its)
-            if normalize and found[place]:
-                found[place] = found[place] / len(its) if its else np.inf
-        return found
+            by_place[place] = distance(own, its)
+            if normalize and by_place[place]:
+                by_place[place] = by_place[place] / len(its) if its else np.inf
+        return by_place
 
     given = [part for x in (hypothesis, truth) for part in (x.indices, x.values, ops.stack(list(x.dims)))]
-    found = py_func(distances, given, "float32")
-    found.set_shape(truth.shape[:-1])
-    return found
+    computed_distances = py_func(distances, given, "float32")
+    computed_distances.set_shape(truth.shape[:-1])
+    return computed_distances
 
 
 def _sequences(indices: np.ndarray, values: np.ndarray) -> dict[tuple[int, ...], list[Any]]:
     """The elements of each row along the last axis."""
-    found: dict[tuple[int, ...], list[Any]] = {}
+    sequences: dict[tuple[int, ...], list[Any]] = {}
     for place, element in zip(indices.tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(place[:-1]), []).append(element)
-    return found
+        sequences.setdefault(tuple(place[:-1]), []).append(element)
+    return sequences
 
 
 def _concatenated(axis: int, sp_inputs: Sequence[Any]) -> SparseTensor:

@@ -48,8 +48,8 @@ def _packed(structure: Any, leaves: Any) -> Any:
     if not is_nested(structure):
         return next(leaves)
     if isinstance(structure, dict):
-        found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
-        return type(structure)((key, found[key]) for key in structure)
+        by_key = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, by_key[key]) for key in structure)
     items = [_packed(item, leaves) for item in structure]
     return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 
@@ -150,13 +150,13 @@ def flatten_dict_items(dictionary: dict[Any, Any]) -> dict[Any, Any]:
     title = "tf.nest.flatten_dict_items"
     if not isinstance(dictionary, dict):
         raise op_error(TypeError, title, f"it takes a dict, not {dictionary!r}.")
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, item in dictionary.items():
         keys, values = (nest_flatten(key), nest_flatten(item)) if is_nested(key) else ([key], [item])
-        if len(keys) != len(values) or {*keys} & {*found}:
+        if len(keys) != len(values) or {*keys} & {*flat}:
             raise op_error(ValueError, title, f"the key {key!r} does not fit its value, or comes twice.")
-        found |= zip(keys, values, strict=True)
-    return found
+        flat |= zip(keys, values, strict=True)
+    return flat
 
 
 _function: Any

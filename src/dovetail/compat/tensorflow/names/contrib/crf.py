@@ -42,8 +42,8 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any
 def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
     """The sum of the scores of the transitions between tags, (batch,)."""
     tags = ops.cast(tag_indices, "int32")
-    found = ops.gather_nd(ops.convert(transition_params), ops.stack([tags[:, :-1], tags[:, 1:]], -1))
-    return ops.sum(ops.where(_counted(tags, sequence_lengths)[:, 1:], found, ops.zeros_like(found)), 1)
+    scores = ops.gather_nd(ops.convert(transition_params), ops.stack([tags[:, :-1], tags[:, 1:]], -1))
+    return ops.sum(ops.where(_counted(tags, sequence_lengths)[:, 1:], scores, ops.zeros_like(scores)), 1)
 
 
 @function("contrib.crf.crf_sequence_score", "v1")

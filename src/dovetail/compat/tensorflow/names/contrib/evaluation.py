@@ -32,9 +32,9 @@ EVAL_STEP = "eval_step"
 
 def get_or_create_eval_step() -> Any:
     """The local variable that counts the runs of an evaluation."""
-    found = graph_mode.open_graph().get_collection(EVAL_STEP)
+    steps = graph_mode.open_graph().get_collection(EVAL_STEP)
     kept = [GraphKeys.LOCAL_VARIABLES, EVAL_STEP]
-    return found[0] if found else get_variable("eval_step", [], "int64", Zeros(), trainable=False, collections=kept)
+    return steps[0] if steps else get_variable("eval_step", [], "int64", Zeros(), trainable=False, collections=kept)
 
 
 class StopAfterNEvalsHook(SessionRunHook):

@@ -80,9 +80,9 @@ _kept_in("global_variable", GraphKeys.GLOBAL_VARIABLES)
 
 def add_model_variable(var: Any) -> None:
     """Put a variable among the model's variables."""
-    found = graph_mode.open_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
-    if not any(var is other for other in found):
-        found.append(var)
+    collected = graph_mode.open_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
+    if not any(var is other for other in collected):
+        collected.append(var)
 
 
 # -- variables by name ------------------------------------------------------------------------------------------------
@@ -132,9 +132,9 @@ def get_unique_variable(var_op_name: str) -> Any:
     Raises:
         ValueError: there is none.
     """
-    for found in get_variables(var_op_name):
-        if found.op.name == var_op_name:
-            return found
+    for candidate in get_variables(var_op_name):
+        if candidate.op.name == var_op_name:
+            return candidate
     problem = f"there is no global variable {var_op_name!r}: give its whole name, with its scopes."
     raise op_error(ValueError, "tf.contrib.framework.get_unique_variable", problem)
 
@@ -187,8 +187,10 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
     Raises:
         ValueError: there is no such variable, or a size differs.
     """
-    found = {get_unique_variable(name): array for name, array in var_names_to_values.items()}
-    return _assigning([(variable, np.reshape(array, variable.shape.as_list())) for variable, array in found.items()])
+    by_variable = {get_unique_variable(name): array for name, array in var_names_to_values.items()}
+    return _assigning(
+        [(variable, np.reshape(array, variable.shape.as_list())) for variable, array in by_variable.items()]
+    )
 
 
 def _assigning(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, dict[Any, Any]]:
@@ -237,7 +239,7 @@ def _in_checkpoint(reader: Any, var_list: Any, ignores_others: bool, title: str)
         raise op_error(ValueError, f"tf.contrib.framework.{title}", problem)
     if others:
         warn(UserWarning, f"tf.contrib.framework.{title}", f"the checkpoint has no {', '.join(others)}.")
-    return {name: found for name, found in named.items() if name not in others}
+    return {name: target for name, target in named.items() if name not in others}
 
 
 def assign_from_checkpoint_fn(
@@ -294,9 +296,9 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
     fits = ops.logical_or(ops.equal(sizes, expected_shape), ops.equal(expected_shape, -1))
     check = require("contrib.framework.with_shape", ops.all(fits), "Wrong shape", [sizes, expected_shape])
     with tensor.graph.control_dependencies([check]):
-        found = ops.identity(tensor)
-    found.set_shape(known)
-    return found
+        checked = ops.identity(tensor)
+    checked.set_shape(known)
+    return checked
 
 
 def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:

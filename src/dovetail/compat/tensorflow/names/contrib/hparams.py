@@ -80,14 +80,14 @@ class HParams:
         """
         place = 0
         while place < len(values):
-            found = PAIR.match(values, place)
-            if found is None:
+            match = PAIR.match(values, place)
+            if match is None:
                 raise op_error(ValueError, TITLE, f"it reads name=value, ..., not {values[place:]!r}.")
-            text = found["value"].strip()
+            text = match["value"].strip()
             is_list = text.startswith("[")
             parts = [part.strip() for part in text.strip("[]").split(",") if part.strip()] if is_list else text
-            self.set_hparam(found["name"], parts)
-            place = found.end()
+            self.set_hparam(match["name"], parts)
+            place = match.end()
         return self
 
     def parse_json(self, values_json: str) -> HParams:

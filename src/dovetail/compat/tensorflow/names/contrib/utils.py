@@ -47,10 +47,12 @@ def gather_tensors_aliases(tensors: Iterable[Any]) -> list[str]:
 def convert_collection_to_dict(collection: Any, clear_collection: bool = False) -> dict[str, Any]:
     """The tensors of a collection by the names that they got."""
     graph = graph_mode.open_graph()
-    found = OrderedDict((alias, one) for one in graph.get_collection(collection) for alias in get_tensor_aliases(one))
+    by_alias = OrderedDict(
+        (alias, one) for one in graph.get_collection(collection) for alias in get_tensor_aliases(one)
+    )
     if clear_collection:
         graph.get_collection_ref(collection).clear()
-    return found
+    return by_alias
 
 
 def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
@@ -136,11 +138,11 @@ def n_positive_integers(n: int, value: Any) -> tuple[int, ...]:
     Raises:
         ValueError: there are not `n` numbers, or one is not positive.
     """
-    found = tuple(map(int, value)) if hasattr(value, "__iter__") else (int(value),) * int(n)
-    if len(found) != n or n < 1 or min(found) < 1:
+    integers = tuple(map(int, value)) if hasattr(value, "__iter__") else (int(value),) * int(n)
+    if len(integers) != n or n < 1 or min(integers) < 1:
         problem = f"it takes a positive integer or {n} of them, not {value!r}."
         raise op_error(ValueError, "tf.contrib.layers.utils.n_positive_integers", problem)
-    return found
+    return integers
 
 
 for _function in (

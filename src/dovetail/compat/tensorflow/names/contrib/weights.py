@@ -69,8 +69,8 @@ def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -
 
     def summed(weights: Any) -> Any:
         with graph_mode.name_scope(scope or "sum_regularizer") as whole:
-            found = [penalty for regularizer in regularizers if (penalty := regularizer(weights)) is not None]
-            return graph_mode.named(add_n(found), whole) if found else None
+            penalties = [penalty for regularizer in regularizers if (penalty := regularizer(weights)) is not None]
+            return graph_mode.named(add_n(penalties), whole) if penalties else None
 
     return summed if regularizers else None
 

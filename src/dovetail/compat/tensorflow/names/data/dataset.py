@@ -140,8 +140,8 @@ class Dataset(metaclass=_Kind):
         length = UNKNOWN if UNKNOWN in known else min(known, default=INFINITE)
 
         def elements() -> Iterator[Any]:
-            for found in zip(*(part._elements() for part in flat), strict=False):
-                now = iter(found)
+            for row in zip(*(part._elements() for part in flat), strict=False):
+                now = iter(row)
                 yield each(lambda _, now=now: next(now), whole)
 
         leaf = None if any(part._leaf is None for part in flat) else each(lambda part: part._leaf, whole)
@@ -177,10 +177,10 @@ class Dataset(metaclass=_Kind):
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element."""
-        found = list(itertools.islice(self, 2))
-        if len(found) == 1:
-            return found[0]
-        problem = f"there must be one element, but there is {'more than one' if found else 'none'}"
+        first_two = list(itertools.islice(self, 2))
+        if len(first_two) == 1:
+            return first_two[0]
+        problem = f"there must be one element, but there is {'more than one' if first_two else 'none'}"
         raise op_error(ValueError, "tf.data.Dataset.get_single_element", f"{problem}: take or batch the elements.")
 
     # -- functions of the program
@@ -230,9 +230,9 @@ class Dataset(metaclass=_Kind):
             open_ones = [called.inner(element) for element in itertools.islice(left, width)]
             while open_ones:
                 for place, one in enumerate(open_ones):
-                    found = list(itertools.islice(one, block))
-                    yield from found
-                    if len(found) < block:
+                    block_of_elements = list(itertools.islice(one, block))
+                    yield from block_of_elements
+                    if len(block_of_elements) < block:
                         open_ones[place : place + 1] = [called.inner(element) for element in itertools.islice(left, 1)]
 
         def in_turn() -> Iterator[Any]:
@@ -402,11 +402,11 @@ class Dataset(metaclass=_Kind):
             if kept:
                 yield from kept[0]
                 return
-            found = list[Any]()
+            seen = list[Any]()
             for element in self._elements():
-                found.append(element)
+                seen.append(element)
                 yield element
-            kept.append(found)
+            kept.append(seen)
 
         return self._with(elements, self._length)
 

@@ -109,11 +109,11 @@ def is_of_tensorflow(x: Any) -> bool:
 
 def array(value: Any) -> Any:
     """A leaf as an array, with TensorFlow's dtypes for numbers of Python."""
-    found = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    array_of_value = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "numpy"):  # TensorFlow's defaults
-        narrow = {"float64": "float32", "int64": "int32"}.get(found.dtype.name)
-        return found if narrow is None else found.astype(narrow)
-    return found
+        narrow = {"float64": "float32", "int64": "int32"}.get(array_of_value.dtype.name)
+        return array_of_value if narrow is None else array_of_value.astype(narrow)
+    return array_of_value
 
 
 def tensor(leaf: Any) -> Any:
@@ -155,14 +155,14 @@ def padded(shape: Any, filling: Any, *parts: Any) -> Any:
     pairs = zip(longest, longest if given is None else given, strict=True)
     sizes = [size if wanted in (None, -1) else int(wanted) for size, wanted in pairs]
     if is_text(parts[0]):
-        found = np.full([len(parts), *sizes], b"" if filling is None else strings_of(filling), object)
+        filled = np.full([len(parts), *sizes], b"" if filling is None else strings_of(filling), object)
     else:
         kind = np.asarray(parts[0]).dtype
-        found = np.full([len(parts), *sizes], 0 if filling is None else array(filling), kind)
+        filled = np.full([len(parts), *sizes], 0 if filling is None else array(filling), kind)
     for row, part in enumerate(parts):
         place: Any = (row, *map(slice, np.shape(part)), ...)
-        found[place] = part
-    return found
+        filled[place] = part
+    return filled
 
 
 # -- values of graphs -------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def number(x: Any) -> Any:
     """A number of Python, if it is known before a run; else its tensor."""
     if not is_of_run(x):
         return int(x)
-    found = constant_value(x)
-    return x if found is None else int(found)
+    constant = constant_value(x)
+    return x if constant is None else int(constant)
 
 
 def continued(values: dict[Any, Any], elements: Iterator[Any]) -> Iterator[Any]:

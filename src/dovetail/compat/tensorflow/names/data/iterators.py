@@ -103,10 +103,10 @@ class DataIterator:
                 if self._begins is None:
                     raise op_error(RuntimeError, TITLE, "it has no data set yet: run its initializer before.")
                 self._begin(self._begins, arrays)
-            found = next(self._places[session], None)
-        if found is None:
+            element = next(self._places[session], None)
+        if element is None:
             raise op_error(IndexError, f"{TITLE}.get_next", "End of sequence: the data set has no more elements.")
-        return list(leaves(each(lambda leaf, x: strings_of(x) if leaf.dtype is STRING else x, self._leaf, found)))
+        return list(leaves(each(lambda leaf, x: strings_of(x) if leaf.dtype is STRING else x, self._leaf, element)))
 
     @property
     def output_types(self) -> Any:
@@ -165,8 +165,8 @@ class LoopIterator:
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element."""
-        for found in self._rest:
-            return found
+        for element in self._rest:
+            return element
         raise op_error(IndexError, f"{TITLE}.get_next", "End of sequence: the data set has no more elements.")
 
     next = get_next
@@ -182,8 +182,8 @@ def _result(graph: Any, leaf: Any, function: Callable[..., Any], inputs: Sequenc
     flat = list(leaves(leaf))
     shapes = [None if x.shape.rank is None else tuple(x.shape) for x in flat]
     with graph_mode.inside(graph):
-        found = iter(called(function, inputs, [x.dtype for x in flat], shapes, name or "IteratorGetNext"))
-    return each(lambda _: next(found), leaf)
+        results = iter(called(function, inputs, [x.dtype for x in flat], shapes, name or "IteratorGetNext"))
+    return each(lambda _: next(results), leaf)
 
 
 def _shown(dtypes: list[Any]) -> str:

@@ -72,10 +72,10 @@ def _in_turns(
         for place in map(int, places()):
             if not 0 <= place < len(rests):
                 raise op_error(ValueError, title, f"there are {len(rests)} data sets, but none has the number {place}.")
-            found = [*itertools.islice(rests[place], 1)]
-            yield from found
-            left -= set() if found else {place}
-            if not left or (stops and not found):
+            at_most_one = [*itertools.islice(rests[place], 1)]
+            yield from at_most_one
+            left -= set() if at_most_one else {place}
+            if not left or (stops and not at_most_one):
                 return
 
     known = [part._leaf for part in datasets]

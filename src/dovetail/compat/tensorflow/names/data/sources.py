@@ -43,8 +43,8 @@ class FileDataset(Dataset):
             names = Dataset.from_tensors(flat)
 
         def elements() -> Iterator[Any]:
-            for found in names._elements():
-                for name in strings_of(found).reshape(-1).tolist():
+            for batch in names._elements():
+                for name in strings_of(batch).reshape(-1).tolist():
                     yield from (record for _, record in reader.records(name.decode()))
 
         super().__init__(elements, UNKNOWN, STRINGS, names.needs)
@@ -103,8 +103,8 @@ def list_files(file_pattern: Any, shuffle: bool | None = True, seed: Any = None,
     """The names of the files that fit a pattern, or several, in another order unless `shuffle` is false."""
     patterns = [one.decode() for one in strings_of(file_pattern).reshape(-1).tolist()]
     names = np.array([path.encode() for path in found_files(patterns)], object)
-    found = Dataset.from_tensor_slices(names)
-    return found.shuffle(max(len(names), 1), seed) if shuffle in (None, True) else found
+    dataset = Dataset.from_tensor_slices(names)
+    return dataset.shuffle(max(len(names), 1), seed) if shuffle in (None, True) else dataset
 
 
 setattr(Dataset, "list_files", staticmethod(list_files))  # noqa: B010
@@ -201,14 +201,14 @@ def ignore_errors(dataset: Dataset, log_warning: bool = False) -> Dataset:
         rest = iter(dataset._elements())
         while True:
             try:
-                found = next(rest)
+                element = next(rest)
             except StopIteration:
                 return
             except COMPUTING as error:
                 if log_warning:
                     warnings.warn(f"tf.data.experimental.ignore_errors left out an element: {error}", stacklevel=2)
                 continue
-            yield found
+            yield element
 
     return dataset._with(elements)
 

@@ -46,9 +46,9 @@ class Function:
         with graph_mode.lifted() as graph:
             self._graph = graph
             self._given = each(lambda x: placeholder(x.dtype, None if x.shape.rank is None else tuple(x.shape)), leaf)
-            found = self.passed(self._given)
-            found = plain(tuple(found) if isinstance(found, list) else found)
-            self.result = each(_recorded, found)
+            result = self.passed(self._given)
+            leaves_of_result = plain(tuple(result) if isinstance(result, list) else result)
+            self.result = each(_recorded, leaves_of_result)
 
     @property
     def leaf(self) -> Any:
@@ -81,10 +81,10 @@ class Function:
 
     def __call__(self, element: Any) -> Any:
         if self.result is None:
-            found = self.passed(each(tensor, element))
-            return each(array, plain(tuple(found) if isinstance(found, list) else found))
-        found = iter(self.run(list(leaves(self.result)), element))
-        return each(lambda x: _typed(x, next(found)), self.result)
+            result = self.passed(each(tensor, element))
+            return each(array, plain(tuple(result) if isinstance(result, list) else result))
+        result = iter(self.run(list(leaves(self.result)), element))
+        return each(lambda x: _typed(x, next(result)), self.result)
 
 
 def _recorded(x: Any) -> Any:

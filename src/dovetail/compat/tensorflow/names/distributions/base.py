@@ -72,9 +72,9 @@ class Distribution:
     def _by(self, rule: str, *given: Any) -> Any:
         """The result of the first method that the distribution has: a rule and its ways around, with spaces between."""
         for way in rule.split():
-            found = getattr(self, f"_{way}", None)
-            if found is not None:
-                return FROM.get((rule.split()[0], way), lambda x: x)(found(*given))
+            method = getattr(self, f"_{way}", None)
+            if method is not None:
+                return FROM.get((rule.split()[0], way), lambda x: x)(method(*given))
         problem = f"it has no {rule.split()[0]}."
         raise op_error(NotImplementedError, f"tf.distributions.{type(self).__name__}", problem)
 

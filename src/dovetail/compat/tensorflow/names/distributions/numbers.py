@@ -125,8 +125,8 @@ def _student_cdf(d: Any, x: Any) -> Any:
 
 def _student_variance(d: Any) -> Any:
     df = like(d, d.df)
-    found = ops.square(d.scale) * df / ops.where(df > 2.0, df - 2.0, 1.0)
-    return where_defined(d, df > 1.0, ops.where(df > 2.0, found, math.inf), "variance")
+    variance = ops.square(d.scale) * df / ops.where(df > 2.0, df - 2.0, 1.0)
+    return where_defined(d, df > 1.0, ops.where(df > 2.0, variance, math.inf), "variance")
 
 
 def _student_entropy(d: Any) -> Any:

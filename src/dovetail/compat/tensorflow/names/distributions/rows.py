@@ -42,11 +42,11 @@ class RowDistribution(Distribution):
 
     def _batch(self) -> Any:
         """Zeros in the batch shape."""
-        found = []
+        zeros_of_each = []
         for name, inner in self.shapes:
             zeros = ops.zeros_like(getattr(self, name))
-            found.append(ops.sum(zeros, list(range(-inner, 0))) if inner else zeros)
-        return functools.reduce(ops.add, found)
+            zeros_of_each.append(ops.sum(zeros, list(range(-inner, 0))) if inner else zeros)
+        return functools.reduce(ops.add, zeros_of_each)
 
     def _event_dims(self) -> list[Any]:
         name = next((name for name, inner in self.shapes if inner), "")
@@ -119,8 +119,8 @@ def distribution(
 
 
 def _floats(given: Any) -> Any:
-    found = ops.convert(given)
-    return found if found.dtype.is_floating else ops.cast(found, "float32")
+    floats = ops.convert(given)
+    return floats if floats.dtype.is_floating else ops.cast(floats, "float32")
 
 
 def softplus_of(base: type[RowDistribution], parameters: str, names: str) -> None:
@@ -129,8 +129,8 @@ def softplus_of(base: type[RowDistribution], parameters: str, names: str) -> Non
 
     def __init__(self: Any, *args: Any, name: str = kind, **kwargs: Any) -> None:
         given = dict(zip(base.words, args, strict=False)) | kwargs
-        found: dict[str, Any] = {k: ops.softplus(v) if k in parameters.split() else v for k, v in given.items()}
-        base.__init__(self, **found, name=name)
+        arguments: dict[str, Any] = {k: ops.softplus(v) if k in parameters.split() else v for k, v in given.items()}
+        base.__init__(self, **arguments, name=name)
 
     doc = f"A distribution.\n\n    Source: `tf.{names.split()[0]}` of TensorFlow 1.15.\n    "
     value(names, type(kind, (base,), {"__init__": __init__, "__doc__": doc}), "v1")

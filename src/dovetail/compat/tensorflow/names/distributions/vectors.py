@@ -136,8 +136,8 @@ def _log_volume(d: Any) -> Any:
 
 def _triangular_log_prob(d: Any, x: Any) -> Any:
     away = ops.expand_dims(x - d.loc, -1)
-    found = in_v1(triangular_solve)(d.scale_tril + ops.zeros_like(away), away)
-    return -0.5 * ops.sum(ops.square(found), [-2, -1]) - _log_volume(d)
+    solution = in_v1(triangular_solve)(d.scale_tril + ops.zeros_like(away), away)
+    return -0.5 * ops.sum(ops.square(solution), [-2, -1]) - _log_volume(d)
 
 
 def _triangular_covariance(d: Any) -> Any:

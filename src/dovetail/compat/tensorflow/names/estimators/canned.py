@@ -94,13 +94,13 @@ def _linear(given: dict[str, Any], prefix: str = "") -> Part:
 
 
 def _combined(given: dict[str, Any]) -> list[Part]:
-    found = [_linear(given, "linear_")] if given["linear_feature_columns"] else []
-    found += [_deep(given, "dnn_")] if given["dnn_feature_columns"] else []
-    if not found:
+    parts = [_linear(given, "linear_")] if given["linear_feature_columns"] else []
+    parts += [_deep(given, "dnn_")] if given["dnn_feature_columns"] else []
+    if not parts:
         raise op_error(
             ValueError, "tf.estimator.DNNLinearCombined", "give linear_feature_columns or dnn_feature_columns."
         )
-    return found
+    return parts
 
 
 # -- heads ------------------------------------------------------------------------------------------------------------
@@ -139,16 +139,16 @@ class Classes:
 
     def predictions(self, logits: Any) -> dict[str, Any]:
         """The predictions, by name."""
-        found: dict[str, Any] = {"logits": logits}
+        predictions: dict[str, Any] = {"logits": logits}
         both = logits
         if self.count == 2:
-            found["logistic"] = ops.sigmoid(logits)
+            predictions["logistic"] = ops.sigmoid(logits)
             both = ops.concatenate([ops.zeros_like(logits), logits], -1)
         ids = ops.cast(ops.expand_dims(ops.argmax(both, -1), -1), "int64")
         words = BY_TYPE["AsString"](ids)
         if self.words is not None:
             words = in_v1(index_to_string_table_from_tensor)(self.words).lookup(ids)
-        return {**found, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}
+        return {**predictions, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
         """The measures of an evaluation, besides losses."""
@@ -200,9 +200,9 @@ class Numbers:
 def _model(parts: Sequence[Part], head: Any, given: dict[str, Any]) -> Callable[..., EstimatorSpec]:
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         logits = functools.reduce(ops.add, [part.logits(features, head.size, mode) for part in parts])
-        found = head.predictions(logits)
+        predicted = head.predictions(logits)
         if mode == ModeKeys.PREDICT:
-            return EstimatorSpec(mode, found)
+            return EstimatorSpec(mode, predicted)
         labels = head.labels(labels)
         key = given["weight_column"]
         weights = None if key is None else _column(ops.cast(features[getattr(key, "key", key)], "float32"))
@@ -212,11 +212,11 @@ def _model(parts: Sequence[Part], head: Any, given: dict[str, Any]) -> Callable[
         if given["loss_reduction"] == MEAN:
             loss = ops.mean(weighted)
         if mode == ModeKeys.EVAL:
-            measures = {"average_loss": tf_mean(losses, weights), **head.measures(labels, found, weights)}
-            return EstimatorSpec(mode, found, loss, eval_metric_ops=measures)
+            measures = {"average_loss": tf_mean(losses, weights), **head.measures(labels, predicted, weights)}
+            return EstimatorSpec(mode, predicted, loss, eval_metric_ops=measures)
         step = get_global_step()
         steps = [part.step(loss, step if part is parts[0] else None) for part in parts]
-        return EstimatorSpec(mode, found, loss, group(*steps))
+        return EstimatorSpec(mode, predicted, loss, group(*steps))
 
     return model_fn
 

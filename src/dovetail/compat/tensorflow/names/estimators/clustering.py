@@ -192,14 +192,14 @@ class KMeans:
 
     def _with_points(self, points: np.ndarray, centres: np.ndarray) -> np.ndarray:
         """The centres with points in place of the rows without numbers."""
-        found = centres.copy()
+        filled = centres.copy()
         rows = np.flatnonzero(np.isnan(centres[:, 0]))
         if len(points) <= len(rows):
-            found[rows[: len(points)]] = points
-            return found
+            filled[rows[: len(points)]] = points
+            return filled
         for row in rows:
-            found[row] = points[self._drawn(points, found[:row])]
-        return found
+            filled[row] = points[self._drawn(points, filled[:row])]
+        return filled
 
     def _drawn(self, points: np.ndarray, centres: np.ndarray) -> int:
         """The place of the point that becomes the next centre."""
@@ -290,11 +290,11 @@ class KMeansClustering(Estimator):
 
     def predict_cluster_index(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
         """The number of each point's cluster."""
-        return (found[self.CLUSTER_INDEX] for found in self.predict(input_fn, [self.CLUSTER_INDEX]))
+        return (predicted[self.CLUSTER_INDEX] for predicted in self.predict(input_fn, [self.CLUSTER_INDEX]))
 
     def transform(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
         """Each point's distances to all centres."""
-        return (found[self.ALL_DISTANCES] for found in self.predict(input_fn, [self.ALL_DISTANCES]))
+        return (predicted[self.ALL_DISTANCES] for predicted in self.predict(input_fn, [self.ALL_DISTANCES]))
 
     def score(self, input_fn: Callable[..., Any]) -> Any:
         """The sum of the points' distances to their centres."""

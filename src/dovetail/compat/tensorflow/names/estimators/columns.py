@@ -37,12 +37,12 @@ def _feature(features: Any, key: str) -> Any:
         raise op_error(
             ValueError, "tf.feature_column", f"there is no feature {key!r}; there are {', '.join(features)}."
         )
-    found = features[key]
-    if hasattr(found, "indices") and hasattr(found, "dense_shape"):
-        is_string = is_of_strings(getattr(found.values, "dtype", None))
-        return in_v1(to_dense)(found, "" if is_string else -1)
-    found = found if is_text(found) else ops.convert(found)
-    return expand_dims(found, -1) if len(static_shape(found)) == 1 else found
+    feature = features[key]
+    if hasattr(feature, "indices") and hasattr(feature, "dense_shape"):
+        is_string = is_of_strings(getattr(feature.values, "dtype", None))
+        return in_v1(to_dense)(feature, "" if is_string else -1)
+    values = feature if is_text(feature) else ops.convert(feature)
+    return expand_dims(values, -1) if len(static_shape(values)) == 1 else values
 
 
 class Column:
@@ -216,18 +216,18 @@ class CrossedColumn(CategoricalColumn):
         """The bucket of each combination of values."""
         leaves = sorted(self.leaves, key=lambda leaf: isinstance(leaf, str))  # TensorFlow's order
         values = [_feature(features, leaf) if isinstance(leaf, str) else leaf.ids(features) for leaf in leaves]
-        (found,) = called(self._crossed, values, ["int64"], [(None, None)], op="PyFuncStateless")
-        return found
+        (ids,) = called(self._crossed, values, ["int64"], [(None, None)], op="PyFuncStateless")
+        return ids
 
     def _crossed(self, *columns: np.ndarray) -> np.ndarray:
         hashes = [_hashes(column) for column in columns]
         present = [is_there(column) for column in columns]
         rows = len(columns[0])
-        found, whole = np.full((rows, 1), self.hash_key, np.uint64), np.ones((rows, 1), bool)
+        mixed, whole = np.full((rows, 1), self.hash_key, np.uint64), np.ones((rows, 1), bool)
         for own, there in zip(hashes, present, strict=True):
-            found = _joined(found[:, :, None], own[:, None, :]).reshape(rows, -1)
+            mixed = _joined(mixed[:, :, None], own[:, None, :]).reshape(rows, -1)
             whole = (whole[:, :, None] & there[:, None, :]).reshape(rows, -1)
-        return np.where(whole, (found % np.uint64(self.count)).astype(np.int64), -1)
+        return np.where(whole, (mixed % np.uint64(self.count)).astype(np.int64), -1)
 
 
 def is_there(column: np.ndarray) -> np.ndarray:

@@ -67,13 +67,13 @@ def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
 
     Source: `tf.estimator.experimental`, whose hooks read them so.
     """
-    found: dict[int, dict[str, float]] = {}
+    by_step: dict[int, dict[str, float]] = {}
     for path in sorted(glob.glob(os.path.join(eval_dir, "*tfevents*"))):
         for event in summary_iterator(path):
             numbers = {each.tag: each.simple_value for each in event.summary.value if each.HasField("simple_value")}
             if numbers:
-                found.setdefault(event.step, {}).update(numbers)
-    return OrderedDict(sorted(found.items()))
+                by_step.setdefault(event.step, {}).update(numbers)
+    return OrderedDict(sorted(by_step.items()))
 
 
 def _crosses(measures: Iterator[tuple[int, float]], threshold: float, better: Callable[..., bool]) -> bool:
@@ -113,7 +113,7 @@ def _measured(ends: Callable[..., bool], better: Callable[..., bool], name: str,
     ) -> Any:
         def should_stop() -> bool:
             evaluations = read_eval_metrics(eval_dir or estimator.eval_dir())
-            later = ((step, found[metric_name]) for step, found in evaluations.items() if step >= min_steps)
+            later = ((step, measures[metric_name]) for step, measures in evaluations.items() if step >= min_steps)
             return ends(later, bound, better)
 
         return make_early_stopping_hook(estimator, should_stop, run_every_secs, run_every_steps)

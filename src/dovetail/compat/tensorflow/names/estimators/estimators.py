@@ -248,12 +248,12 @@ class Estimator:
             with MonitoredSession(creator, [*(hooks or ()), *(spec.evaluation_hooks or ()), last]) as session:
                 for _ in itertools.count() if steps is None else range(steps):
                     session.run(updates)
-        found = last.final_ops_values
-        numbers = {key: x for key, x in found.items() if np.ndim(x) == 0 and key != "global_step"}
+        final = last.final_ops_values
+        numbers = {key: x for key, x in final.items() if np.ndim(x) == 0 and key != "global_step"}
         with FileWriter(self.eval_dir(name)) as writer:
             shown = [TENSORFLOW.Summary.Value(tag=key, simple_value=float(x)) for key, x in sorted(numbers.items())]
-            writer.add_summary(TENSORFLOW.Summary(value=shown), int(found["global_step"]))
-        return found
+            writer.add_summary(TENSORFLOW.Summary(value=shown), int(final["global_step"]))
+        return final
 
     def eval_dir(self, name: str | None = None) -> str:
         """The folder of the summaries of evaluations with a name, or without one."""
@@ -271,15 +271,15 @@ class Estimator:
         path = self._checkpoint(checkpoint_path, "predict")
         with SessionGraph().as_default():
             spec, _ = self._spec(input_fn, ModeKeys.PREDICT)
-            found = spec.predictions
+            predictions = spec.predictions
             if predict_keys is not None:
                 keys = [predict_keys] if isinstance(predict_keys, str) else list(predict_keys)
-                found = {key: found[key] for key in keys}
+                predictions = {key: predictions[key] for key in keys}
             creator = ChiefSessionCreator(spec.scaffold, "", self.config.session_config, None, path)
             session = MonitoredSession(creator, [*(hooks or ()), *(spec.prediction_hooks or ())])
         with session:
             while not session.should_stop():
-                batch = session.run(found)
+                batch = session.run(predictions)
                 if not yield_single_examples:
                     yield batch
                     continue
@@ -316,11 +316,11 @@ class Estimator:
         step = create_global_step()
         known = {"mode": mode, "params": self.params, "config": self.config}
         is_training = mode == ModeKeys.TRAIN
-        found = input_fn(**_taken(input_fn, known | ({"input_context": self._replicas.context} if is_training else {})))
-        found = self._replicas.dealt(found) if is_training else found
-        if isinstance(found, Dataset):
-            found = make_one_shot_iterator(found).get_next()
-        features, labels = found if isinstance(found, (list, tuple)) and len(found) == 2 else (found, None)
+        given = input_fn(**_taken(input_fn, known | ({"input_context": self._replicas.context} if is_training else {})))
+        inputs = self._replicas.dealt(given) if is_training else given
+        if isinstance(inputs, Dataset):
+            inputs = make_one_shot_iterator(inputs).get_next()
+        features, labels = inputs if isinstance(inputs, (list, tuple)) and len(inputs) == 2 else (inputs, None)
         known["labels"] = None if mode == ModeKeys.PREDICT else labels
         return self.model_fn(features, **_taken(self.model_fn, known)), step
 
@@ -392,11 +392,11 @@ class _Evaluating(hook_classes.CheckpointSaverListener):
         self.measures = estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, path, spec.name)
         exporters = spec.exporters or ()
         is_last = self._last_step is not None and step >= self._last_step
-        found = []
+        exported = []
         for exporter in exporters if isinstance(exporters, (list, tuple)) else [exporters]:
             folder = os.path.join(estimator.model_dir, "export", exporter.name)
-            found.append(exporter.export(estimator, folder, path, self.measures, is_last))
-        self.exports.append(found)
+            exported.append(exporter.export(estimator, folder, path, self.measures, is_last))
+        self.exports.append(exported)
 
 
 def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> tuple[dict[str, Any], list]:

@@ -196,18 +196,18 @@ def input_layer(
 
     Source: `tf.compat.v1.feature_column.input_layer`.
     """
-    found = []
+    outputs = []
     with variable_scope(None, default_name="input_layer"):
         for column in _sorted(feature_columns):
             if not isinstance(column, DenseColumn):
                 problem = f"{column.name} is not dense: put it into an embedding_column or an indicator_column."
                 raise op_error(ValueError, "tf.feature_column.input_layer", problem)
             with variable_scope(None, default_name=column.scope) as scope:
-                found.append(column.dense(features, trainable, _collections(weight_collections)))
+                outputs.append(column.dense(features, trainable, _collections(weight_collections)))
             _note(cols_to_vars, column, scope)
             if cols_to_output_tensors is not None:
-                cols_to_output_tensors[column] = found[-1]
-        return ops.concatenate(found, 1)
+                cols_to_output_tensors[column] = outputs[-1]
+        return ops.concatenate(outputs, 1)
 
 
 def _note(known: Any, column: Any, scope: Any) -> None:

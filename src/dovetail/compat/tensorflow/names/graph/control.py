@@ -43,8 +43,8 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Tr
 def _either(pred: Any, true_fn: Any, false_fn: Any, own: Callable[[Any], Any] = lambda x: x) -> Any:
     """The results of a condition, through a function; strings go as their numbers."""
     texts, others = set[int](), set[int]()  # the places of strings among the results of each branch
-    found = ops.cond(pred, _of_tensors(true_fn, pred, texts), _of_tensors(false_fn, pred, others))
-    leaves, structure = flatten(found)
+    results = ops.cond(pred, _of_tensors(true_fn, pred, texts), _of_tensors(false_fn, pred, others))
+    leaves, structure = flatten(results)
     if is_recorded(pred) and texts != others:
         raise op_error(TypeError, "tf.cond", "a result is of strings in one branch, and of numbers in the other one.")
     return unflatten(structure, [StringTensor(own(x)) if n in texts else own(x) for n, x in enumerate(leaves)])
@@ -144,16 +144,16 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
 
     Source: `tf.switch_case`.
     """
-    found = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
-    if found and isinstance(found[0], tuple):
-        pairs = dict(found)
+    functions = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if functions and isinstance(functions[0], tuple):
+        pairs = dict(functions)
         if sorted(pairs) != list(range(len(pairs))):
             raise op_error(ValueError, "tf.switch_case", f"the numbers must be 0 to {len(pairs) - 1}: {sorted(pairs)}.")
-        found = [pairs[i] for i in range(len(pairs))]
-    branches = [*found, default or found[-1]]
+        functions = [pairs[i] for i in range(len(pairs))]
+    branches = [*functions, default or functions[-1]]
     index = ops.convert(branch_index)
-    outside = ops.logical_or(ops.less(index, 0), ops.greater_equal(index, len(found)))
-    return ops.switch_case(ops.where(outside, len(found), index), list(map(graph_mode.body, branches)))
+    outside = ops.logical_or(ops.less(index, 0), ops.greater_equal(index, len(functions)))
+    return ops.switch_case(ops.where(outside, len(functions), index), list(map(graph_mode.body, branches)))
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
     if not any(isinstance(leaf, TensorArray) for leaf in leaves):
         kept, condition, step = structure, cond, body
         listed = graph_mode.body(lambda *v: _listed(step(*v), len(kept)))
-        found = ops.while_loop(graph_mode.body(condition), listed, kept, maximum_iterations)
+        results = ops.while_loop(graph_mode.body(condition), listed, kept, maximum_iterations)
     else:
         if any(isinstance(leaf, TensorArray) and leaf.is_empty for leaf in leaves):
             written = nest_flatten(_listed(body(*structure), len(structure)))  # shows the shapes of written tensors
@@ -233,11 +233,11 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
             stacked(pack_sequence_as(structure, leaves)),
             maximum_iterations,
         )
-        found = arrays(last)
-    found = list(found) if isinstance(found, (list, tuple)) else [found]
+        results = arrays(last)
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
     if not isinstance(loop_vars, (list, tuple)):
-        return found[0]
-    return type(loop_vars)(*found) if hasattr(loop_vars, "_fields") else type(loop_vars)(found)
+        return results[0]
+    return type(loop_vars)(*results) if hasattr(loop_vars, "_fields") else type(loop_vars)(results)
 
 
 def _in_graph(cond: Callable[..., Any], loop_vars: list[Any]) -> list[Any]:
@@ -282,9 +282,9 @@ def while_loop(
 
     Source: `tf.while_loop`.
     """
-    found = _while(cond, body, loop_vars, maximum_iterations)
-    _check_invariants(shape_invariants, loop_vars, found)
-    return _unpacked(_without_gradient(found, back_prop), return_same_structure)
+    results = _while(cond, body, loop_vars, maximum_iterations)
+    _check_invariants(shape_invariants, loop_vars, results)
+    return _unpacked(_without_gradient(results, back_prop), return_same_structure)
 
 
 _WHILE = "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory"
@@ -314,13 +314,13 @@ def map_fn(
     Source: `tf.map_fn`.
     """
     signature = dtype if fn_output_signature is None else fn_output_signature
-    found = ops.map_fn(graph_mode.body(fn), elems)
-    leaves, wanted = nest_flatten(found), nest_flatten(signature)
+    stacked = ops.map_fn(graph_mode.body(fn), elems)
+    leaves, wanted = nest_flatten(stacked), nest_flatten(signature)
     for leaf, spec in zip(leaves, wanted, strict=False) if signature is not None else ():
         expected = as_dtype(getattr(spec, "dtype", spec))
         if leaf.dtype != expected:
             raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but dtype is {expected}.")
-    return _without_gradient(found, back_prop)
+    return _without_gradient(stacked, back_prop)
 
 
 @function("vectorized_map", scope=True)
@@ -376,9 +376,9 @@ def scan(
     rest = slice(None, -1) if reverse else slice(1, None)
     first = pack_sequence_as(elems, [leaf[ends] for leaf in leaves])
     start = pack_sequence_as(elems, [leaf[0] for leaf in nest_flatten(first)])
-    found = _scanned(fn, start, pack_sequence_as(elems, [leaf[rest] for leaf in leaves]), reverse)
-    pairs = zip(nest_flatten(first), nest_flatten(found), strict=True)
-    joined = pack_sequence_as(found, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
+    scanned = _scanned(fn, start, pack_sequence_as(elems, [leaf[rest] for leaf in leaves]), reverse)
+    pairs = zip(nest_flatten(first), nest_flatten(scanned), strict=True)
+    joined = pack_sequence_as(scanned, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
     return _without_gradient(joined, back_prop)
 
 
@@ -418,8 +418,8 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
     with graph_mode.inside(graph), graph_mode.name_scope(name or "tuple"):
         recorded = [t if isinstance(t, GraphTensor) else graph.constant(t.numpy()) for t in there]
         with graph.control_dependencies([group(*recorded, *(control_inputs or ()), name="group_deps")]):
-            found = iter([ops.identity(t, name="control_dependency") for t in recorded])
-    return [None if t is None else next(found) for t in tensors]
+            recorded_copies = iter([ops.identity(t, name="control_dependency") for t in recorded])
+    return [None if t is None else next(recorded_copies) for t in tensors]
 
 
 value("TensorArray", TensorArray)

@@ -31,13 +31,13 @@ class SubGraphView:
     """
 
     def __init__(self, ops: Iterable[Operation]) -> None:
-        found = dict.fromkeys(ops)
-        graph = next(iter(found)).graph if found else None
+        members = dict.fromkeys(ops)
+        graph = next(iter(members)).graph if members else None
         self.graph = graph
-        self.ops = [op for op in graph.operations if op in found] if graph is not None else []
-        self.inputs = list(dict.fromkeys(t for op in self.ops for t in op.inputs if t.op not in found))
+        self.ops = [op for op in graph.operations if op in members] if graph is not None else []
+        self.inputs = list(dict.fromkeys(t for op in self.ops for t in op.inputs if t.op not in members))
         made = [t for op in self.ops for t in op.outputs]
-        self.outputs = [t for t in made if not t.consumers() or any(user not in found for user in t.consumers())]
+        self.outputs = [t for t in made if not t.consumers() or any(user not in members for user in t.consumers())]
 
 
 class Transformed:
@@ -56,8 +56,8 @@ class Transformed:
             original: a structure of tensors and operations.
             missing_fn: gives the value for a tensor or an operation that was not copied; without it, None.
         """
-        found = [self._copy(x, missing_fn) for x in nest_flatten(original)]
-        return pack_sequence_as(original, found)
+        copies = [self._copy(x, missing_fn) for x in nest_flatten(original)]
+        return pack_sequence_as(original, copies)
 
     def _copy(self, original: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
         copies = self._copies.operations if isinstance(original, Operation) else self._copies.tensors
@@ -97,8 +97,8 @@ def _ops(given: Any) -> list[Operation]:
     if isinstance(given, SubGraphView):
         return given.ops
     leaves = nest_flatten(list(given) if isinstance(given, (list, tuple, set)) else [given])
-    found = [op for x in leaves for op in (x.ops if isinstance(x, SubGraphView) else [x])]
-    return list(dict.fromkeys(x.op if isinstance(x, GraphTensor) else x for x in found))
+    nodes = [op for x in leaves for op in (x.ops if isinstance(x, SubGraphView) else [x])]
+    return list(dict.fromkeys(x.op if isinstance(x, GraphTensor) else x for x in nodes))
 
 
 def _tensors(given: Any) -> list[GraphTensor]:
@@ -154,8 +154,8 @@ def _walked(
     if within_ops_fn is not None and seeds:
         every = seeds[0].graph.operations if within is None else within
         within = {op for op in every if within_ops_fn(op)}
-    found = way(seeds, within, list(stop_at_ts), control)
-    return found if inclusive else [op for op in found if op not in set(seeds)]
+    walked = way(seeds, within, list(stop_at_ts), control)
+    return walked if inclusive else [op for op in walked if op not in set(seeds)]
 
 
 @function(f"{_PLACE}copy_with_input_replacements", "v1")
@@ -226,8 +226,8 @@ def graph_replace(
         problem = "the targets do not depend on what is to be replaced."
         raise op_error(ValueError, f"tf.{_PLACE}graph_replace", problem)
     copies = _copied(targets[0].graph, needed, replacement_ts, dst_scope, src_scope, reuse_dst_scope)
-    found = [replacement_ts.get(t, copies[t] if t.op in copies.operations else t) for t in targets]
-    return found if isinstance(target_ts, (list, tuple)) else found[0]
+    results = [replacement_ts.get(t, copies[t] if t.op in copies.operations else t) for t in targets]
+    return results if isinstance(target_ts, (list, tuple)) else results[0]
 
 
 @function(f"{_PLACE}reroute_ts", "v1")
@@ -253,10 +253,10 @@ def _rerouted(ts0: Any, ts1: Any, can_modify: Any, cannot_modify: Any, both_ways
     ways = [way for a, b in pairs if a is not b for way in ((a, b), (b, a))[: 1 + both_ways]]
     chosen = [(new, old, uses(old)) for new, old in ways]
     with pairs[0][0].graph.edit() if pairs else nullcontext():
-        for new, old, found in chosen:
-            if found:
-                new.graph.replace_uses(old, new, found)
-    return sum(len(found) for _, _, found in chosen)
+        for new, old, consumers in chosen:
+            if consumers:
+                new.graph.replace_uses(old, new, consumers)
+    return sum(len(consumers) for _, _, consumers in chosen)
 
 
 @function(f"{_PLACE}swap_ts", "v1")
@@ -391,16 +391,16 @@ def select_ops(
 
     Source: `tf.contrib.graph_editor.select_ops`.
     """
-    found: dict[Operation, None] = {}
+    chosen: dict[Operation, None] = {}
     for arg in args:
         if isinstance(arg, (str, re.Pattern)):
             text = _text(arg, graph, "select_ops")
             if _counts(text, "ops", "ts", restrict_ops_regex) and graph is not None:
                 pattern = re.compile(scope + text)
-                found.update(dict.fromkeys(op for op in graph.operations if pattern.search(op.name)))
+                chosen.update(dict.fromkeys(op for op in graph.operations if pattern.search(op.name)))
         else:
-            found.update(dict.fromkeys(_ops(arg)))
-    return [op for op in found if positive_filter is None or positive_filter(op)]
+            chosen.update(dict.fromkeys(_ops(arg)))
+    return [op for op in chosen if positive_filter is None or positive_filter(op)]
 
 
 def _text(expression: Any, graph: Any, name: str) -> str:
@@ -433,15 +433,15 @@ def select_ts(
 
     Source: `tf.contrib.graph_editor.select_ts`.
     """
-    found: dict[GraphTensor, None] = {}
+    chosen: dict[GraphTensor, None] = {}
     for arg in args:
         if isinstance(arg, (str, re.Pattern)):
             text = _text(arg, graph, "select_ts")
             if _counts(text, "ts", "ops", restrict_ts_regex) and graph is not None:
-                found.update(dict.fromkeys(filter_ts_from_regex(graph.operations, scope + text)))
+                chosen.update(dict.fromkeys(filter_ts_from_regex(graph.operations, scope + text)))
         else:
-            found.update(dict.fromkeys(_tensors(arg)))
-    return [t for t in found if positive_filter is None or positive_filter(t)]
+            chosen.update(dict.fromkeys(_tensors(arg)))
+    return [t for t in chosen if positive_filter is None or positive_filter(t)]
 
 
 @function(f"{_PLACE}filter_ts", "v1")
@@ -451,8 +451,8 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[GraphTensor]:
     Source: `tf.contrib.graph_editor.filter_ts`.
     """
     keep = (lambda t: True) if positive_filter is True else positive_filter
-    found = dict.fromkeys(t for op in _ops(ops) for t in (*op.inputs, *op.outputs))
-    return [t for t in found if keep(t)]
+    tensors = dict.fromkeys(t for op in _ops(ops) for t in (*op.inputs, *op.outputs))
+    return [t for t in tensors if keep(t)]
 
 
 @function(f"{_PLACE}filter_ts_from_regex", "v1")

@@ -120,8 +120,8 @@ class ConcreteFunction:
     def structured_input_signature(self) -> tuple[Any, Any]:
         """Its arguments and keywords, with specs in place of tensors."""
         (kind,) = self.traced_kinds()
-        found: tuple[Any, Any] = map_structure(lambda leaf: getattr(leaf, "spec", leaf), (kind.args, kind.kwargs))
-        return found
+        specs: tuple[Any, Any] = map_structure(lambda leaf: getattr(leaf, "spec", leaf), (kind.args, kind.kwargs))
+        return specs
 
     @property
     def structured_outputs(self) -> Any:

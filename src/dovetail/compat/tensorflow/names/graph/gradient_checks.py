@@ -38,10 +38,10 @@ def _compared(x: Any, shape: Any, y: Any, y_shape: Any, start: Any, delta: float
     point = np.asarray(point, dtype)
     with graph_mode.inside(y.graph):
         seed = placeholder(y.dtype, y_shape)
-        (found,) = gradients(y, x, seed)
-        found = convert_to_tensor(zeros_like(x) if found is None else found)
+        (gradient,) = gradients(y, x, seed)
+        gradient = convert_to_tensor(zeros_like(x) if gradient is None else gradient)
     units = np.eye(int(np.prod(y_shape)), dtype=y.dtype.numpy).reshape(-1, *y_shape)
-    columns = [np.ravel(found.eval({x: point, seed: unit, **feeds})) for unit in units]
+    columns = [np.ravel(gradient.eval({x: point, seed: unit, **feeds})) for unit in units]
     by_gradient = np.stack(columns, 1) if columns else np.zeros((point.size, 0), dtype)
     return by_gradient, _differences(lambda moved: y.eval({x: moved, **feeds}), point, delta)
 
@@ -85,8 +85,8 @@ def compute_gradient_error(*args: Any, **kwargs: Any) -> float:
 
     Source: `tf.compat.v1.test.compute_gradient_error`.
     """
-    found = compute_gradient(*args, **kwargs)
-    pairs = found if isinstance(found, list) else [found]
+    compared = compute_gradient(*args, **kwargs)
+    pairs = compared if isinstance(compared, list) else [compared]
     return max((float(np.abs(a - b).max()) for a, b in pairs if a.size), default=0.0)
 
 
@@ -113,10 +113,10 @@ def compute_gradients(f: Callable[..., Any], x: Sequence[Any], delta: float | No
         for value in given:
             tape.watch(value)
         result = f(*given)
-    size, found = int(np.prod(result.shape)), tape.jacobian(result, given)
+    size, jacobians = int(np.prod(result.shape)), tape.jacobian(result, given)
     by_gradient = [
         np.zeros((size, value.numpy().size)) if one is None else one.numpy().reshape(size, -1)
-        for value, one in zip(given, found, strict=True)
+        for value, one in zip(given, jacobians, strict=True)
     ]
     return by_gradient, [
         _differences(partial(value_at, i), value.numpy(), delta or 1 / 1024).T for i, value in enumerate(given)

@@ -68,15 +68,15 @@ def gradients(
     arriving = flatten_like(structure, grad_ys)
     pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
     sources = [x for x in xs if _may_have_gradient(x)]
-    found: list[Any] = [None] * len(xs)
+    gradients_of_xs: list[Any] = [None] * len(xs)
     if pairs:
         stopped = () if stop_gradients is None else stop_gradients
         made = graph_gradients([y for y, _ in pairs], sources, [g for _, g in pairs], stopped)
         by_source = dict(zip(map(id, sources), made, strict=True))
-        found = [by_source.get(id(x)) for x in xs]
+        gradients_of_xs = [by_source.get(id(x)) for x in xs]
     if unconnected_gradients == "zero":
-        found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
-    return found
+        gradients_of_xs = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, gradients_of_xs, strict=True)]
+    return gradients_of_xs
 
 
 def _in_graph(x: Any) -> Any:
@@ -128,19 +128,19 @@ def hessians(
     Source: `tf.hessians`.
     """
     check_aggregation("tf.hessians", aggregation_method)
-    found = []
+    matrices = []
     for x in xs if isinstance(xs, (list, tuple)) else [xs]:
         (gradient,) = graph_gradients(ys, [x])
         flat = ops.reshape(gradient, (-1,))
         rows = ops.map_fn(functools.partial(_gradient_at, flat, x), ops.arange(dims_of(flat)[0]))
-        found.append(ops.reshape(rows, [*dims_of(x), *dims_of(x)]))
-    return found
+        matrices.append(ops.reshape(rows, [*dims_of(x), *dims_of(x)]))
+    return matrices
 
 
 def _gradient_at(flat: Any, x: Any, place: Any) -> Any:
     """The gradient of one element of a vector."""
-    (found,) = graph_gradients(ops.gather(flat, place), [x])
-    return ops.zeros_like(x) if found is None else found
+    (gradient,) = graph_gradients(ops.gather(flat, place), [x])
+    return ops.zeros_like(x) if gradient is None else gradient
 
 
 @function("NotDifferentiable no_gradient NoGradient")

@@ -189,9 +189,9 @@ def graph_of(values: Any) -> SessionGraph | None:
         problem = f"the values are of two graphs: {other!r} belongs to {in_contrast(first, other.graph)}."
         raise op_error(ValueError, "tf.name_scope", problem)
     current = graph_mode.graph()
-    found = next(iter(graphs), None)
+    graph = next(iter(graphs), None)
     return (
-        found if isinstance(found, SessionGraph) and (current is None or outermost_of(current) is not found) else None
+        graph if isinstance(graph, SessionGraph) and (current is None or outermost_of(current) is not graph) else None
     )
 
 
@@ -218,8 +218,8 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
 
 def nodes_of(values: Any) -> list[Operation]:
     """The operations of a structure of tensors, operations and assigned variables; computed values have none."""
-    found = (x if isinstance(x, Operation) else getattr(x, "op", None) for x in nest_flatten(values))
-    return [x for x in found if isinstance(x, Operation)]
+    leaves = (x if isinstance(x, Operation) else getattr(x, "op", None) for x in nest_flatten(values))
+    return [x for x in leaves if isinstance(x, Operation)]
 
 
 @function("group")

@@ -33,10 +33,10 @@ class OnTensors:
         self.__name__ = getattr(function, "__name__", "function")
 
     def __call__(self, *arrays: np.ndarray) -> Any:
-        found = self._function(*map(ops.convert, arrays))
-        if isinstance(found, (list, tuple)):
-            return [np.asarray(x) for x in found]
-        return None if found is None else np.asarray(found)
+        result = self._function(*map(ops.convert, arrays))
+        if isinstance(result, (list, tuple)):
+            return [np.asarray(x) for x in result]
+        return None if result is None else np.asarray(result)
 
     @property
     def gradient(self) -> OnTensors:
@@ -49,8 +49,8 @@ class OnTensors:
         sources = [x for x in xs if x.dtype.is_differentiable]
         with GradientTape() as tape:
             tape.watch(sources)
-            found = self._function(*xs)
-        results = map(ops.convert, found if isinstance(found, (list, tuple)) else [found])
+            result = self._function(*xs)
+        results = map(ops.convert, result if isinstance(result, (list, tuple)) else [result])
         targets = [y for y in results if y.dtype.is_differentiable]
         gradients = tape.gradient(targets, sources, list(arriving))
         return [ops.zeros_like(x) if g is None else g for x, g in zip(sources, gradients, strict=True)]
@@ -75,24 +75,24 @@ def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
     """Record the call in the graph that is being built, or in an argument's graph; outside of graphs, compute it."""
     several = isinstance(Tout, (list, tuple))
     wanted = list(Tout) if several else [] if Tout is None else [Tout]
-    found: Any
+    results: Any
     inputs: list[Any] = list(inp) if isinstance(inp, (list, tuple)) else [inp]
     graph = trace.current_graph() or graph_mode.graph() or next((x.graph for x in inputs if is_recorded(x)), None)
     dtypes = tuple(STRING if is_text(None, dtype) else as_dtype(dtype) for dtype in wanted)
     if graph is None:
-        found = _computed(func, inputs, dtypes, op == "EagerPyFunc")
+        results = _computed(func, inputs, dtypes, op == "EagerPyFunc")
     else:
-        found = _recorded(graph, op, func, inputs, dtypes, name)
-    if several or not isinstance(found, list):
-        return found
-    return found[0] if found else None
+        results = _recorded(graph, op, func, inputs, dtypes, name)
+    if several or not isinstance(results, list):
+        return results
+    return results[0] if results else None
 
 
 def _computed(func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], on_tensors: bool) -> list[Any]:
     tensors = [text(x) if is_text(x) else ops.convert(x) for x in inputs]
     arrays = [x.numpy() if is_text(x) else np.array(x.numpy()) for x in tensors]
-    found = func(*tensors) if on_tensors else OnScalars(func)(*arrays)
-    results = list(found) if isinstance(found, (list, tuple)) else [] if found is None else [found]
+    result = func(*tensors) if on_tensors else OnScalars(func)(*arrays)
+    results = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
     if len(results) != len(dtypes) and dtypes:
         name = getattr(func, "__name__", "func")
         raise ValueError(f"{name} must give {len(dtypes)} results, as Tout says, not {len(results)}.")

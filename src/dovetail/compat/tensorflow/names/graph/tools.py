@@ -163,8 +163,8 @@ class FrozenFunction:
 
     def __call__(self, *args: Any) -> list[Any]:
         """The results, in a list."""
-        found = self._run(*args)
-        return list(found) if isinstance(found, tuple) else [found]
+        results = self._run(*args)
+        return list(results) if isinstance(results, tuple) else [results]
 
 
 @function("python.framework.convert_to_constants.convert_variables_to_constants_v2")

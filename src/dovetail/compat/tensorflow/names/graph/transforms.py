@@ -52,7 +52,7 @@ def transform_graph(
         >>> [node.op for node in found.node]
         ['Placeholder', 'Relu']
     """
-    found = input_graph_def
+    definition = input_graph_def
     for text in transforms:
         match = _TRANSFORM.fullmatch(text)
         if match is None:
@@ -64,10 +64,10 @@ def transform_graph(
                 NotImplementedError, _TITLE, f"no transform {name!r}: {advice}There are {', '.join(_TRANSFORMS)}."
             )
         try:
-            found = _TRANSFORMS[name](found, list(inputs), list(outputs), arguments)
+            definition = _TRANSFORMS[name](definition, list(inputs), list(outputs), arguments)
         except KeyError as error:
             raise op_error(ValueError, _TITLE, f"{text!r} lacks the argument {error}.") from None
-    return found
+    return definition
 
 
 _TITLE = "tf.tools.graph_transforms.TransformGraph"
@@ -75,15 +75,15 @@ _TITLE = "tf.tools.graph_transforms.TransformGraph"
 
 def _arguments(text: str, transform: str) -> Arguments:
     """The arguments of a transform: each word with its values."""
-    found: Arguments = {}
+    arguments: Arguments = {}
     at = 0
     while text[at:].strip():
         match = _ARGUMENT.match(text, at)
         if match is None:
             raise op_error(ValueError, _TITLE, f"{transform!r} has no argument at {text[at:]!r}: write word=value.")
-        found.setdefault(match[1], []).append(match[2].strip("\"'"))
+        arguments.setdefault(match[1], []).append(match[2].strip("\"'"))
         at = match.end()
-    return found
+    return arguments
 
 
 def _stripped(definition: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:

@@ -96,10 +96,10 @@ def import_graph_def(
     ops_of = {key: x if isinstance(x, Operation) else x.op for key, x in controls.items()}
     try:
         given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
-        found = import_definition(target, graph, given, return_elements or (), scope, ops_of, named)
+        elements = import_definition(target, graph, given, return_elements or (), scope, ops_of, named)
     except KeyError as error:
         raise op_error(ValueError, "tf.import_graph_def", f"graph_def has {error.args[0]}.") from None
-    return None if return_elements is None else found
+    return None if return_elements is None else elements
 
 
 def _with_placeholders(
@@ -293,8 +293,8 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     Source: `tf.io.write_graph`.
     """
     need("tf.io.write_graph")
-    found = graph_or_graph_def
-    write_message(file_of(found) if isinstance(found, Graph) else found, Path(logdir) / name, as_text)
+    graph = graph_or_graph_def
+    write_message(file_of(graph) if isinstance(graph, Graph) else graph, Path(logdir) / name, as_text)
     return str(Path(logdir) / name)
 
 

@@ -49,8 +49,8 @@ class WrappedFunction:
         if self._function is None:
             part = cut(self.graph, self.inputs, self.outputs, holder=self._session.values.holder)
             self._function = compiled(part)
-        found = self._function(*values)
-        return unflatten(self._structure, list(found) if isinstance(found, (list, tuple)) else [found])
+        result = self._function(*values)
+        return unflatten(self._structure, list(result) if isinstance(result, (list, tuple)) else [result])
 
     def prune(self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None) -> WrappedFunction:
         """The part of the graph that computes some tensors from others.
@@ -62,8 +62,8 @@ class WrappedFunction:
         """
         given = [self.graph.as_graph_element(x) for x in flatten(feeds)[0]]  # type: ignore[attr-defined]
         wanted, structure = flatten(fetches)
-        found = [self.graph.as_graph_element(x) for x in wanted]  # type: ignore[attr-defined]
-        return WrappedFunction(self._session, given, unflatten(structure, found))
+        elements = [self.graph.as_graph_element(x) for x in wanted]  # type: ignore[attr-defined]
+        return WrappedFunction(self._session, given, unflatten(structure, elements))
 
 
 @function("wrap_function", "v1")

@@ -61,8 +61,8 @@ def resize(
     images = ops.convert(images)
     if preserve_aspect_ratio:
         size = _within(images, size)
-    found = ops.resize(images, list(size), method, antialias, "channels_last")
-    return found if method == "nearest" else ops.cast(found, "float32")
+    resized = ops.resize(images, list(size), method, antialias, "channels_last")
+    return resized if method == "nearest" else ops.cast(resized, "float32")
 
 
 def _within(images: Any, size: Any) -> list[int]:
@@ -218,9 +218,9 @@ def _cut_or_filled(image: Any, axis: int, wanted: int) -> Any:
     over, under = (ops.maximum(x, 0) for x in (count - wanted, wanted - count))
     places = ops.arange(wanted) - under // 2 + over // 2  # of the image
     is_inside = ops.logical_and(ops.greater_equal(places, 0), ops.less(places, count))
-    found = ops.take(image, ops.clip(places, 0, count - 1), axis=axis)
+    taken = ops.take(image, ops.clip(places, 0, count - 1), axis=axis)
     sizes = [wanted if i == axis else 1 for i in range(len(dims))]
-    return ops.where(ops.reshape(is_inside, sizes), found, ops.zeros_like(found))
+    return ops.where(ops.reshape(is_inside, sizes), taken, ops.zeros_like(taken))
 
 
 def _crop_and_resize(
@@ -239,11 +239,11 @@ def _crop_and_resize(
     height, width = (int(n) for n in crop_size)
     y, y_inside = _box_positions(boxes[:, 0], boxes[:, 2], rows, height)
     x, x_inside = _box_positions(boxes[:, 1], boxes[:, 3], columns, width)
-    found = ops.gather(image, box_indices)
-    found = _box_between(found, y, 1, method)
-    found = _box_between(found, x, 2, method)
+    images = ops.gather(image, box_indices)
+    rows_resized = _box_between(images, y, 1, method)
+    resized = _box_between(rows_resized, x, 2, method)
     inside = ops.logical_and(ops.expand_dims(y_inside, 2), ops.expand_dims(x_inside, 1))
-    return ops.where(ops.expand_dims(inside, -1), found, extrapolation_value)
+    return ops.where(ops.expand_dims(inside, -1), resized, extrapolation_value)
 
 
 def _box_positions(low: Any, high: Any, count: Any, size: int) -> tuple[Any, Any]:

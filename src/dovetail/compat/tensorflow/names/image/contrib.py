@@ -30,8 +30,8 @@ def _transform(images: Any, transforms: Any, interpolation: str = "NEAREST", out
     batch = images[None, ..., None] if rank == 2 else images[None] if rank == 3 else images
     size = dims_of(batch)[1:3] if output_shape is None else output_shape
     rows = ops.broadcast_to(ops.reshape(transforms, [-1, 8]), [dims_of(batch)[0], 8])
-    found = _projected(batch, rows, size, interpolation, "CONSTANT")
-    return found[0, ..., 0] if rank == 2 else found[0] if rank == 3 else found
+    projected = _projected(batch, rows, size, interpolation, "CONSTANT")
+    return projected[0, ..., 0] if rank == 2 else projected[0] if rank == 3 else projected
 
 
 def _rows(*columns: Any) -> Any:

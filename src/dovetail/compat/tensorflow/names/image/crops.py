@@ -164,8 +164,8 @@ def sobel_edges(image: Any) -> Any:
     channels = dims_of(image)[-1]
     kernel = np.tile(np.transpose(SOBEL, (1, 2, 0))[:, :, None], [1, 1, channels, 1])
     padded = ops.pad(image, [(0, 0), (1, 1), (1, 1), (0, 0)], "reflect")
-    found = ops.depthwise_conv(padded, ops.cast(kernel, image.dtype), 1, "valid", "channels_last")
-    return ops.reshape(found, [*dims_of(image), 2])
+    slopes = ops.depthwise_conv(padded, ops.cast(kernel, image.dtype), 1, "valid", "channels_last")
+    return ops.reshape(slopes, [*dims_of(image), 2])
 
 
 @function("image.psnr", scope=True)

@@ -79,11 +79,11 @@ class BucketQueue(QueueBase):
             if which is None:
                 problem = f"the queue {self.name!r} is closed and has no batch."
                 raise op_error(IndexError, "tf.contrib.training.bucket", problem)
-            found = [element for element in self._elements if int(element[0]) == which][: self._sizes[which]]
-            taken = {id(element) for element in found}
+            batch = [element for element in self._elements if int(element[0]) == which][: self._sizes[which]]
+            taken = {id(element) for element in batch}
             self._elements = [element for element in self._elements if id(element) not in taken]
             self._changed.notify_all()
-        return [np.array(which, np.int32), *self._stacked([element[1:] for element in found])]
+        return [np.array(which, np.int32), *self._stacked([element[1:] for element in batch])]
 
 
 @function("contrib.training.bucket", "v1")
@@ -129,8 +129,8 @@ def bucket(
         queue = BucketQueue(sizes, capacities, *how)
         put = queue.put(ops.cast(keep_input, as_dtype("bool")), which_bucket, parts)
         add_queue_runner(QueueRunner(queue, [put] * num_threads))
-        which, *found = queue.batch()
-    return which, found if names is None else dict(zip(names, found, strict=True))
+        which, *batched = queue.batch()
+    return which, batched if names is None else dict(zip(names, batched, strict=True))
 
 
 @function("contrib.training.bucket_by_sequence_length", "v1")
@@ -182,8 +182,8 @@ def bucket_by_sequence_length(
         which = ops.sum(ops.cast(ops.greater_equal(length, np.array(bucket_boundaries, np.int32)), "int32"))
     parts, names = example_parts(tensors)
     known = None if shapes is None else [(), *shapes]
-    _, (lengths, *found) = bucket(
+    _, (lengths, *batched) = bucket(
         [length, *parts], which, batch_size, len(bucket_boundaries) + 1, num_threads, capacity, bucket_capacities,
         known, dynamic_pad, allow_smaller_final_batch, keep_input, name=name,
     )  # fmt: skip
-    return lengths, found if names is None else dict(zip(names, found, strict=True))
+    return lengths, batched if names is None else dict(zip(names, batched, strict=True))

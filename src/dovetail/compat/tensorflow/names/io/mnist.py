@@ -119,8 +119,8 @@ def read_data_sets(
     """
     if fake_data:
         raise op_error(ValueError, "read_data_sets", "there are no fake data; leave fake_data out.")
-    found = _found(Path(train_dir))
-    images, labels, test_images, test_labels = (found[name] for name in FILES)
+    arrays = _found(Path(train_dir))
+    images, labels, test_images, test_labels = (arrays[name] for name in FILES)
     if one_hot:
         labels, test_labels = np.eye(10)[labels], np.eye(10)[test_labels]
     if not 0 <= validation_size <= len(images):
@@ -161,8 +161,8 @@ def _found(given: Path) -> dict[str, np.ndarray]:
             return {name: _array(path, MARKS[name.split()[1]]) for name, path in paths.items()}
         if (folder / KERAS).is_file():
             with np.load(folder / KERAS, allow_pickle=False) as arrays:
-                found = [arrays[key] for key in ("x_train", "y_train", "x_test", "y_test")]
-            return {name: a[..., None] if a.ndim == 3 else a for name, a in zip(FILES, found, strict=True)}
+                in_order = [arrays[key] for key in ("x_train", "y_train", "x_test", "y_test")]
+            return {name: a[..., None] if a.ndim == 3 else a for name, a in zip(FILES, in_order, strict=True)}
     problem = (
         f"MNIST is not in {' or '.join(map(repr, map(str, folders)))}: put {', '.join(FILES.values())}, their .gz, or "
         f"Keras' {KERAS} into {str(given)!r}, or set {VARIABLE} to their folder. Nothing is downloaded."
@@ -177,7 +177,7 @@ def _said() -> Iterator[Path]:
 
 
 def _file(path: Path) -> Path | None:
-    return next((found for found in (path, path.with_name(f"{path.name}.gz")) if found.is_file()), None)
+    return next((candidate for candidate in (path, path.with_name(f"{path.name}.gz")) if candidate.is_file()), None)
 
 
 def _array(path: Path, mark: int) -> np.ndarray:
@@ -189,8 +189,10 @@ def _array(path: Path, mark: int) -> np.ndarray:
         raise FormatError(path, "the file", str(error), "a whole file of MNIST") from None
     rank = 3 if mark == MARKS["images"] else 1
     start = 4 + 4 * rank
-    found, *shape = struct.unpack(f">{1 + rank}I", content[:start]) if len(content) >= start else (0,)
-    if found != mark or len(content) - start != math.prod(shape):
-        raise FormatError(path, "the file", f"the mark {found} and {len(content)} bytes", f"{mark} and a whole array")
+    own_mark, *shape = struct.unpack(f">{1 + rank}I", content[:start]) if len(content) >= start else (0,)
+    if own_mark != mark or len(content) - start != math.prod(shape):
+        raise FormatError(
+            path, "the file", f"the mark {own_mark} and {len(content)} bytes", f"{mark} and a whole array"
+        )
     array = np.frombuffer(content, "uint8", offset=start).reshape(shape)
     return array[..., None] if rank == 3 else array

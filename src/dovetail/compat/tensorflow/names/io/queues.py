@@ -131,18 +131,18 @@ class QueueBase:
 
     def _take(self, count: int, up_to: bool = False) -> list[Element]:
         """Take elements out; if the queue ends before, all stay in."""
-        found: list[Element] = []
+        elements: list[Element] = []
         with self._taking, self._changed:
-            while len(found) < count:
+            while len(elements) < count:
                 self._changed.wait_for(lambda: len(self._elements) > self._rest or (self._closed and not self._putting))
                 if not self._elements:
                     break
-                found.append(self._elements.pop(self._next()))
+                elements.append(self._elements.pop(self._next()))
                 self._changed.notify_all()
-            if len(found) == count or (up_to and found):
-                return found
-            self._elements[:0] = found
-        problem = f"the queue {self.name!r} is closed and has {len(found)} elements, not {count}."
+            if len(elements) == count or (up_to and elements):
+                return elements
+            self._elements[:0] = elements
+        problem = f"the queue {self.name!r} is closed and has {len(elements)} elements, not {count}."
         raise op_error(IndexError, f"tf.{type(self).__name__}.dequeue", problem)
 
     def _has_room(self, element: Element) -> bool:
@@ -187,10 +187,10 @@ class QueueBase:
         return done_in(graph_mode.open_graph(), function, inputs, name)
 
     def _taken(self, function: Callable[..., Any], shapes: Any, name: str | None, inputs: Any = ()) -> Any:
-        found = self._result(function, self.dtypes, shapes or (), name, inputs)
+        parts = self._result(function, self.dtypes, shapes or (), name, inputs)
         if self.names is not None:
-            return dict(zip(self.names, found, strict=True))
-        return found[0] if len(found) == 1 else found
+            return dict(zip(self.names, parts, strict=True))
+        return parts[0] if len(parts) == 1 else parts
 
     def _result(self, function: Any, dtypes: Any, shapes: Any, name: str | None, inputs: Any = ()) -> list[Any]:
         with graph_mode.inside(graph_mode.open_graph()):
@@ -201,11 +201,11 @@ def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays of one rank, stacked behind zeros that make their shapes equal."""
     kind = arrays[0].dtype
     shape = len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)
-    found = np.full(shape, b"" if kind.kind == "O" else 0, kind)
+    stacked = np.full(shape, b"" if kind.kind == "O" else 0, kind)
     for row, array in enumerate(arrays):
         region: Any = (row, *map(slice, array.shape), ...)
-        found[region] = array
-    return found
+        stacked[region] = array
+    return stacked
 
 
 class FIFOQueue(QueueBase):

@@ -102,8 +102,8 @@ def pooled_volumes(pool: Callable[..., Any], x: Any, size: Any, steps: Any, padd
     """A pool of images or volumes.  Volumes get their channels last for it, as in TensorFlow's graphs."""
     if layout == "channels_last" or len(static_shape(x)) != 5:
         return pool(x, size, steps, padding, layout)
-    found = pool(ops.transpose(x, (0, 2, 3, 4, 1), name="transpose"), size, steps, padding, "channels_last")
-    return ops.transpose(found, (0, 4, 1, 2, 3), name="transpose")
+    pooled = pool(ops.transpose(x, (0, 2, 3, 4, 1), name="transpose"), size, steps, padding, "channels_last")
+    return ops.transpose(pooled, (0, 4, 1, 2, 3), name="transpose")
 
 
 for _rank in (1, 2, 3):

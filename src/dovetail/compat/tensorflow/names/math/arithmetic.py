@@ -266,8 +266,8 @@ def bincount(
         if weights is not None:
             weights = ops.boolean_mask(ops.reshape(weights, (-1,)), keep)
         arr = ops.boolean_mask(arr, keep)
-    found = ops.bincount(arr, weights, minlength=0 if minlength is None else minlength)
-    return found if weights is not None else ops.cast(found, as_dtype(dtype))
+    counts = ops.bincount(arr, weights, minlength=0 if minlength is None else minlength)
+    return counts if weights is not None else ops.cast(counts, as_dtype(dtype))
 
 
 def _most(is_max: bool, name: str) -> None:

@@ -96,22 +96,22 @@ def of_type(type: str) -> Callable[..., Any]:
     Raises (when it is called):
         ValueError: an argument that must be known in the graph is not.
     """
-    found = READ[type]
-    body = found.body or OPS[found.ours]
-    fixed = {one.ours: one.only for one in found.attributes if one.ours and not one.theirs}
-    given_ours = {one.ours: one.theirs for one in found.attributes if one.ours and one.theirs}
+    known_row = READ[type]
+    body = known_row.body or OPS[known_row.ours]
+    fixed = {one.ours: one.only for one in known_row.attributes if one.ours and not one.theirs}
+    given_ours = {one.ours: one.theirs for one in known_row.attributes if one.ours and one.theirs}
     known: Any = definition(type)
-    pairs = list(zip(known.inputs, found.inputs, strict=True))
+    pairs = list(zip(known.inputs, known_row.inputs, strict=True))
     typed = {ours: x.param for ours, theirs in given_ours.items() for arg, x in pairs if arg.attribute == theirs}
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = arguments_of(signature, args, kwargs, defaults=False)
-        taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in found.inputs}
+        taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in known_row.inputs}
         named = {name: given[name] for name in given_ours if name in given}
         named |= {name: shaped(given[param]).dtype for name, param in typed.items() if name not in given}
         return body(**taken, **named, **fixed)
 
-    names = sorted([*(one.param for one in found.inputs), *given_ours], key=typed.__contains__)
+    names = sorted([*(one.param for one in known_row.inputs), *given_ours], key=typed.__contains__)
     signature = inspect.Signature([_parameter(name, name in typed) for name in names])
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = type, f"The results of TensorFlow's op {type}."
@@ -136,10 +136,10 @@ def _parameter(name: str, may_lack: bool) -> inspect.Parameter:
 
 
 def _static(given: Any, type: str, param: str) -> Any:
-    found = constant_of(ops.convert(given))
-    if found is None:
+    constant = constant_of(ops.convert(given))
+    if constant is None:
         raise op_error(ValueError, f"tf.raw_ops.{type}", f"{param} must be known when the graph is made.")
-    return found.tolist()
+    return constant.tolist()
 
 
 _TAKEN: dict[str, Callable[[Any, str, str], Any]] = {

@@ -26,8 +26,8 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 def _ints(numbers: Any) -> Any:
     """Integers as a list if they are known, else as a tensor."""
-    found = constant_value(numbers)
-    return ops.convert(numbers, "int32") if found is None else np.reshape(found, -1).tolist()
+    known = constant_value(numbers)
+    return ops.convert(numbers, "int32") if known is None else np.reshape(known, -1).tolist()
 
 
 @function("linalg.diag", scope=True)

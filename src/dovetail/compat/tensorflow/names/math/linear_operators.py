@@ -110,8 +110,8 @@ def _operator(kind: str, words: str, matrix: Callable[..., Any]) -> None:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        found = matrix(*(given[part] for part in parts))
-        vars(self).update(given, _matrix=convert_to_tensor(found))
+        built = matrix(*(given[part] for part in parts))
+        vars(self).update(given, _matrix=convert_to_tensor(built))
 
     doc = f"A linear operator.\n\n    Source: `tf.linalg.LinearOperator{kind}`.\n    "
     members = {"__init__": __init__, "__doc__": doc, "__signature__": signature}
@@ -155,10 +155,10 @@ def _blocks(operators: Any) -> Any:
 
 
 def _diagonal_blocks(operators: Any) -> Any:
-    found = [shaped(_dense(x)) for x in operators]
-    heights = [[*dims_of(x)[:-1]] for x in found]
-    empty = [[ops.zeros([*height, dims_of(x)[-1]], x.dtype) for x in found[:k]] for k, height in enumerate(heights)]
-    return _blocks([[*row, x] for row, x in zip(empty, found, strict=True)])
+    blocks = [shaped(_dense(x)) for x in operators]
+    heights = [[*dims_of(x)[:-1]] for x in blocks]
+    empty = [[ops.zeros([*height, dims_of(x)[-1]], x.dtype) for x in blocks[:k]] for k, height in enumerate(heights)]
+    return _blocks([[*row, x] for row, x in zip(empty, blocks, strict=True)])
 
 
 def _kronecker(operators: Any) -> Any:
@@ -191,20 +191,22 @@ def _circulant(axes: int) -> Callable[..., Any]:
     """The matrix that multiplies the spectrum of the last axes, as one axis, by numbers."""
 
     def matrix(spectrum: Any, input_output_dtype: Any = "complex64") -> Any:
-        found = shaped(spectrum)
-        found = found if found.dtype.is_complex else ops.complex(found, ops.zeros_like(found))
-        found = FUNCTIONS[f"IFFT{'' if axes == 1 else f'{axes}D'}"](found)
-        batch, sizes = dims_of(found)[:-axes], dims_of(found)[-axes:]
+        values = shaped(spectrum)
+        values = values if values.dtype.is_complex else ops.complex(values, ops.zeros_like(values))
+        sequence = FUNCTIONS[f"IFFT{'' if axes == 1 else f'{axes}D'}"](values)
+        batch, sizes = dims_of(sequence)[:-axes], dims_of(sequence)[-axes:]
         for k, size in enumerate(sizes):
             numbers = ops.arange(0, size)
             places = ops.mod(ops.expand_dims(numbers, 1) - numbers, size)
-            found = ops.gather(found, places, len(batch) + 2 * k)  # each axis becomes one of rows and one of columns
+            sequence = ops.gather(
+                sequence, places, len(batch) + 2 * k
+            )  # each axis becomes one of rows and one of columns
         pairs = [len(batch) + 2 * k + side for side in (0, 1) for k in range(axes)]
-        found = ops.transpose(found, [*range(len(batch)), *pairs])
+        whole = ops.transpose(sequence, [*range(len(batch)), *pairs])
         count = math.prod(sizes)
         dtype = as_dtype(input_output_dtype)
-        found = ops.reshape(found, [*batch, count, count])
-        return ops.cast(found if dtype.is_complex else ops.real(found), dtype)
+        matrices = ops.reshape(whole, [*batch, count, count])
+        return ops.cast(matrices if dtype.is_complex else ops.real(matrices), dtype)
 
     return matrix
 

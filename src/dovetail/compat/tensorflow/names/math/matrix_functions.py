@@ -116,12 +116,12 @@ def tridiagonal_solve(
         raise op_error(
             NotImplementedError, "tf.linalg.tridiagonal_solve", "perturb_singular: a singular matrix is NaN."
         )
-    found, rhs = ops.stack(diagonals_of(diagonals, diagonals_format), -2), shaped(rhs)
+    bands, rhs = ops.stack(diagonals_of(diagonals, diagonals_format), -2), shaped(rhs)
     rhs = ops.conj(rhs) if conjugate_rhs else rhs
-    is_vector = len(rhs.shape) == len(found.shape) - 1
+    is_vector = len(rhs.shape) == len(bands.shape) - 1
     if is_vector:
-        return ops.squeeze(_tridiagonal_solve(found, ops.expand_dims(rhs, -1)), -1)
-    return _tridiagonal_solve(found, ops.matrix_transpose(rhs) if transpose_rhs else rhs)
+        return ops.squeeze(_tridiagonal_solve(bands, ops.expand_dims(rhs, -1)), -1)
+    return _tridiagonal_solve(bands, ops.matrix_transpose(rhs) if transpose_rhs else rhs)
 
 
 def _multiplied(diagonals: Any, rhs: Any, diagonals_format: str = "compact") -> Any:

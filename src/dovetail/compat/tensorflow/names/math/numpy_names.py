@@ -150,8 +150,8 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
 
     Source: `tf.experimental.numpy.array`.
     """
-    found = ops.convert(val, dtype)
-    return ops.reshape(found, [*[1] * (ndmin - len(found.shape)), *dims_of(found)])
+    tensor = ops.convert(val, dtype)
+    return ops.reshape(tensor, [*[1] * (ndmin - len(tensor.shape)), *dims_of(tensor)])
 
 
 @function(f"{MODULE}.arange")
@@ -188,8 +188,8 @@ def linspace(
     Source: `tf.experimental.numpy.linspace`.
     """
     start, stop = (ops.cast(value, "float64") for value in (start, stop))
-    found = ops.cast(ops.linspace(start, stop, num, endpoint, axis), dtype)
-    return (found, (stop - start) / (num - endpoint)) if retstep else found
+    numbers = ops.cast(ops.linspace(start, stop, num, endpoint, axis), dtype)
+    return (numbers, (stop - start) / (num - endpoint)) if retstep else numbers
 
 
 @function(f"{MODULE}.var")
@@ -204,11 +204,11 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     if out is not None:
         raise op_error(ValueError, f"tf.{MODULE}.var", "out must be None: tensors are not written to. Use the result.")
     x = ops.convert(a) if dtype is None else ops.cast(a, dtype)
-    found = ops.var(x, axis, keepdims)
+    variance = ops.var(x, axis, keepdims)
     if not ddof:
-        return found
-    count = ops.cast(ops.size(x) / ops.maximum(ops.size(found), 1), found.dtype)
-    return found * count / (count - ddof)
+        return variance
+    count = ops.cast(ops.size(x) / ops.maximum(ops.size(variance), 1), variance.dtype)
+    return variance * count / (count - ddof)
 
 
 def _cumulative(name: str) -> None:

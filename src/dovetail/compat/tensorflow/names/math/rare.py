@@ -75,10 +75,10 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Any:
 
     Source: `tf.math.polyval`.
     """
-    found = ops.zeros_like(x) if not coeffs else ops.convert(coeffs[0])
+    polynomial = ops.zeros_like(x) if not coeffs else ops.convert(coeffs[0])
     for coefficient in coeffs[1:]:
-        found = ops.add(coefficient, ops.multiply(found, x))
-    return found
+        polynomial = ops.add(coefficient, ops.multiply(polynomial, x))
+    return polynomial
 
 
 class _Difference(NamedTuple):

@@ -39,10 +39,10 @@ def _scales(n: Any, dtype: Any) -> Any:
 
 def _second(x: Any, ortho: bool) -> Any:
     n = dims_of(x)[-1]
-    found = ops.rfft(ops.concatenate([x, ops.zeros_like(x)], -1))[..., :n]
+    spectrum = ops.rfft(ops.concatenate([x, ops.zeros_like(x)], -1))[..., :n]
     angles = _angles(n, x.dtype)
-    found = 2 * (ops.real(found) * ops.cos(angles) + ops.imag(found) * ops.sin(angles))
-    return found * _scales(n, x.dtype) if ortho else found
+    transformed = 2 * (ops.real(spectrum) * ops.cos(angles) + ops.imag(spectrum) * ops.sin(angles))
+    return transformed * _scales(n, x.dtype) if ortho else transformed
 
 
 def _third(x: Any, ortho: bool) -> Any:
@@ -54,8 +54,8 @@ def _third(x: Any, ortho: bool) -> Any:
 
 
 def _fourth(x: Any, ortho: bool) -> Any:
-    found = _second(ops.concatenate([x, ops.zeros_like(x)], -1), False)[..., 1::2]
-    return found * ops.rsqrt(2 * ops.cast(dims_of(x)[-1], x.dtype)) if ortho else found
+    transformed = _second(ops.concatenate([x, ops.zeros_like(x)], -1), False)[..., 1::2]
+    return transformed * ops.rsqrt(2 * ops.cast(dims_of(x)[-1], x.dtype)) if ortho else transformed
 
 
 COSINE = {1: _first, 2: _second, 3: _third, 4: _fourth}
@@ -120,9 +120,9 @@ def _several(type: str, count: int | None = None) -> Callable[..., Any]:
             lengths[-1] = 2 * (lengths[-1] - 1) if is_inverse_real else lengths[-1]
         if norm not in (None, "backward", "ortho", "forward"):
             raise op_error(ValueError, f"tf.signal.{type.lower()}", f"norm={norm!r}: 'backward', 'ortho' or 'forward'.")
-        found = transform(x, lengths) if count else transform(x, lengths, axes)
+        transformed = transform(x, lengths) if count else transform(x, lengths, axes)
         power = {None: 0, "backward": 0, "ortho": 0.5, "forward": 1}[norm] * (1 if type.startswith("I") else -1)
-        return found * math.prod(lengths) ** power if power else found
+        return transformed * math.prod(lengths) ** power if power else transformed
 
     run.__name__ = type
     return run

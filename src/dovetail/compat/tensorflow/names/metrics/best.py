@@ -59,9 +59,9 @@ def _precise(labels: Any, predictions_idx: Any, weights: Any, most_name: str = "
     place = ops.cumsum(ops.ones_like(right), -1)
     precision = ops.divide(ops.cumsum(right, -1), place)
     most = ops.minimum(ops.sum(ops.cast(ops.not_equal(labels, NO_CLASS), "float64"), -1), ops.max(place, -1))
-    found = ratio(ops.sum(ops.multiply(right, precision), -1), most)
-    wide = ops.cast(wide_of(weights, found), "float64")
-    return {most_name: ops.sum(wide), "total": ops.sum(ops.multiply(found, wide))}
+    precisions = ratio(ops.sum(ops.multiply(right, precision), -1), most)
+    wide = ops.cast(wide_of(weights, precisions), "float64")
+    return {most_name: ops.sum(wide), "total": ops.sum(ops.multiply(precisions, wide))}
 
 
 def _at_best(wrong: str, labels: Any, predictions: Any, k: int, **own: Any) -> Added:

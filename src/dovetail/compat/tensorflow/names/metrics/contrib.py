@@ -62,8 +62,8 @@ def streaming_recall_at_k(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """How often the label is among the k best predictions: the value, and the operation that takes in a run."""
-    found = ops.cast(in_top_k(predictions, labels, k), "float32")
-    return mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+    hits = ops.cast(in_top_k(predictions, labels, k), "float32")
+    return mean(hits, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
 # -- measures that tf.metrics does not have ---------------------------------------------------------------------------

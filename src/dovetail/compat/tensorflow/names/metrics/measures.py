@@ -66,10 +66,13 @@ def metric(
             made = [kept(make) if is_kept else make() for make in makes]
             changed = [v.assign_add(x) for v, x in zip(made, parts.values(), strict=True)]
             settings = {key: own[key] for key in further}
-            found = result(*(v.read_value() for v in made), **settings), (update or result)(*changed, **settings)
-        for one, keys in () if is_kept else zip(found, (values, updates), strict=True):
+            value_and_update = (
+                result(*(v.read_value() for v in made), **settings),
+                (update or result)(*changed, **settings),
+            )
+        for one, keys in () if is_kept else zip(value_and_update, (values, updates), strict=True):
             graph_mode.open_graph().add_to_collections(keys or (), one)
-        return found
+        return value_and_update
 
     measure.__signature__, measure.__name__ = signature, name  # type: ignore[attr-defined]
     measure.__doc__ = f"""A measure over many runs: its value, and the operation that takes in the numbers of a run.

@@ -53,9 +53,9 @@ def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -
 @function(f"{_HERE}_aggregate_variable")
 def aggregate_variable(v: Any, collections: Any) -> Any:
     """The value of a variable, which is put into collections."""
-    found = v.read_value()
-    graph_mode.open_graph().add_to_collections(collections or (), found)
-    return found
+    present = v.read_value()
+    graph_mode.open_graph().add_to_collections(collections or (), present)
+    return present
 
 
 @function(f"{_HERE}_confusion_matrix_at_thresholds")

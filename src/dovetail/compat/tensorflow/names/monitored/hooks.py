@@ -67,10 +67,10 @@ def _log(writer: Any, step: int, **contents: Any) -> None:
 
 def _global_step(hook: SessionRunHook) -> Any:
     """The global step of the graph, which a hook needs."""
-    found = standard("global_step")
-    if found is None:
+    step = standard("global_step")
+    if step is None:
         raise op_error(RuntimeError, f"tf.train.{type(hook).__name__}", "the graph has no global step: make one.")
-    return found
+    return step
 
 
 class StepCounterHook(StepHook):
@@ -111,8 +111,8 @@ class SummarySaverHook(StepHook):
         self._scaffold, self._summary = given.scaffold, given.summary_op
 
     def fetches(self) -> Any:
-        found = self._summary if self._scaffold is None else self._scaffold.summary_op
-        return found if found is None or isinstance(found, list) else [found]
+        summary = self._summary if self._scaffold is None else self._scaffold.summary_op
+        return summary if summary is None or isinstance(summary, list) else [summary]
 
     def act(self, session: Any, step: int, results: Any, passed: tuple[float | None, int | None]) -> None:
         if passed == (None, None):  # the first time

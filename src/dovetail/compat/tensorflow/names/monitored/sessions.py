@@ -143,7 +143,7 @@ class MonitoredSession:
                 raise op_error(RuntimeError, "tf.train.MonitoredSession.run", problem)
             feeds |= one.feed_dict or {}
         try:
-            found, *others = session.run([fetches, *(one.fetches for one in asked)], feeds, options, run_metadata)
+            fetched, *others = session.run([fetches, *(one.fetches for one in asked)], feeds, options, run_metadata)
         except Exception:
             self._coord.raise_requested_exception()
             raise
@@ -151,7 +151,7 @@ class MonitoredSession:
             hook.after_run(context, SessionRunValues(results, options, run_metadata))
         if context.stop_requested:
             self._coord.request_stop()
-        return found
+        return fetched
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
         """Call a function with the session's `session`, `run_with_hooks` and `request_stop`."""
@@ -237,16 +237,16 @@ def monitored_training_session(given: Any) -> MonitoredSession:
     checkpoint_secs, checkpoint_steps = _interval(given.save_checkpoint_secs, given.save_checkpoint_steps, (600, None))
     secs, steps = _interval(given.save_summaries_secs, given.save_summaries_steps, (None, 100))
     scaffold, checkpoints = given.scaffold or Scaffold(), given.checkpoint_dir
-    folder, found = given.summary_dir or checkpoints, list(given.chief_only_hooks or ())
+    folder, hooks = given.summary_dir or checkpoints, list(given.chief_only_hooks or ())
     if folder and given.log_step_count_steps:
-        found.append(hook_classes.StepCounterHook(given.log_step_count_steps, output_dir=folder))
+        hooks.append(hook_classes.StepCounterHook(given.log_step_count_steps, output_dir=folder))
     if folder and (steps or secs):
-        found.append(hook_classes.SummarySaverHook(steps, secs, folder, scaffold=scaffold))
+        hooks.append(hook_classes.SummarySaverHook(steps, secs, folder, scaffold=scaffold))
     if checkpoints and (checkpoint_secs or checkpoint_steps):
         options: dict[str, Any] = {"scaffold": scaffold, "save_graph_def": given.save_graph_def}
-        found.append(hook_classes.CheckpointSaverHook(checkpoints, checkpoint_secs, checkpoint_steps, **options))
+        hooks.append(hook_classes.CheckpointSaverHook(checkpoints, checkpoint_secs, checkpoint_steps, **options))
     creator = ChiefSessionCreator(scaffold, given.master, given.config, checkpoints)
-    return MonitoredSession(creator, [*found, *(given.hooks or ())], given.stop_grace_period_secs)
+    return MonitoredSession(creator, [*hooks, *(given.hooks or ())], given.stop_grace_period_secs)
 
 
 def _interval(secs: Any, steps: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -41,9 +41,9 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         sums, sizes = (ops.sum(x, axes) for x in (ops.cast(losses, "float32"), ops.ones_like(losses, "float32")))
         present = ops.sum(ops.multiply(sizes, ops.cast(ops.not_equal(weights, 0.0), "float32")))
         mean = ops.divide_no_nan(ops.sum(ops.multiply(sums, weights)), present, name="value")
-        found = mean if mean.dtype == losses.dtype else ops.cast(mean, losses.dtype)
-    add_loss(found)
-    return found
+        loss = mean if mean.dtype == losses.dtype else ops.cast(mean, losses.dtype)
+    add_loss(loss)
+    return loss
 
 
 def _old(title: str, words: str, is_weighted: bool = True) -> None:

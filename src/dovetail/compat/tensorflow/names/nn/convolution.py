@@ -234,8 +234,8 @@ def _dilated_pool(input: Any, size: tuple[int, ...], window: Moves, reduce: Call
     x = of_rank(input, rank + 2)
     x = ops.moveaxis(x, 1, -1) if is_first else x
     windows = ops.sliding_windows(x, size, window.strides, window.dilations, window.padding)
-    found = reduce(windows, tuple(range(1 + rank, 1 + 2 * rank)))
-    return ops.identity(ops.moveaxis(found, -1, 1) if is_first else found, name=name)
+    pooled = reduce(windows, tuple(range(1 + rank, 1 + 2 * rank)))
+    return ops.identity(ops.moveaxis(pooled, -1, 1) if is_first else pooled, name=name)
 
 
 def _any_pool(

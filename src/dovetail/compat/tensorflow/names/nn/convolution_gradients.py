@@ -59,8 +59,8 @@ def _by_filter(rank: int, depthwise: bool) -> Callable[..., Any]:
         strides, padding, layout, dilations = moves_of(rank, strides, padding, data_format, dilations)
         sizes = _sizes(filter_sizes)
         gradient: Any = OPS[f"Conv{rank}DBackpropFilter"]
-        found = tuple(_grouped(sizes)) if depthwise else sizes
-        result = gradient(input, found, out_backprop, strides, padding, dilations, layout, name=name)
+        shape = tuple(_grouped(sizes)) if depthwise else sizes
+        result = gradient(input, shape, out_backprop, strides, padding, dilations, layout, name=name)
         return ops.reshape(result, sizes) if depthwise else result
 
     return by_filter

@@ -31,12 +31,12 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_stra
         if partition_strategy == "mod" and len(params) > 1:
             ids = _row_of(params, ops.convert(ids))
         params = ops.concatenate(list(params), 0) if len(params) > 1 else params[0]
-    found = ops.gather(params, ids)
+    rows = ops.gather(params, ids)
     if max_norm is not None:
-        axes = list(range(len(static_shape(ops.convert(ids))), len(static_shape(found))))
-        norm = ops.sqrt(ops.sum(ops.square(found), axes, True))
-        found = ops.multiply(found, ops.divide(max_norm, ops.maximum(norm, max_norm)))
-    return found
+        axes = list(range(len(static_shape(ops.convert(ids))), len(static_shape(rows))))
+        norm = ops.sqrt(ops.sum(ops.square(rows), axes, True))
+        rows = ops.multiply(rows, ops.divide(max_norm, ops.maximum(norm, max_norm)))
+    return rows
 
 
 def _row_of(parts: Sequence[Any], ids: Any) -> Any:
@@ -69,8 +69,8 @@ def _lookup(
     """The rows of a table, combined for each row of sparse ids, and a function that sums up numbers of the ids."""
     if combiner not in (None, *COMBINERS):
         raise op_error(ValueError, f"tf.{title}", f"the combiner is {', '.join(COMBINERS)}, not {combiner!r}.")
-    found = embedding_lookup(params, sp_ids.values, max_norm, strategy)
-    inner = dims_of(found)[1:]
+    rows = embedding_lookup(params, sp_ids.values, max_norm, strategy)
+    inner = dims_of(rows)[1:]
 
     def wide(x: Any) -> Any:
         return ops.reshape(x, [-1, *[1] * len(inner)])
@@ -79,10 +79,10 @@ def _lookup(
         return ops.tensor_scatter_add(ops.zeros([sp_ids.dims[0], *dims_of(x)[1:]], x.dtype), sp_ids.indices[:, :1], x)
 
     summed, divisor = COMBINERS[combiner or "mean"]
-    weights = ops.ones_like(sp_ids.values, found.dtype) if weights is None else ops.cast(weights, found.dtype)
+    weights = ops.ones_like(sp_ids.values, rows.dtype) if weights is None else ops.cast(weights, rows.dtype)
     below = divisor(total(wide(summed(weights))))
-    result = ops.divide(total(ops.multiply(found, wide(weights))), ops.where(ops.equal(below, 0), 1.0, below))
-    return result, lambda x: total(wide(ops.cast(x, found.dtype)))
+    result = ops.divide(total(ops.multiply(rows, wide(weights))), ops.where(ops.equal(below, 0), 1.0, below))
+    return result, lambda x: total(wide(ops.cast(x, rows.dtype)))
 
 
 def _embedding_lookup_sparse(
@@ -137,11 +137,11 @@ def _safe_embedding_lookup_sparse(
         is_kept = ops.logical_and(is_kept, ops.greater(given, 0.0))
     weights = ops.where(is_kept, given, ops.zeros_like(given))
     kept = SparseTensor(sparse_ids.indices, ops.maximum(ids, 0), sparse_ids.dims)
-    found, total = _lookup(title, embedding_weights, kept, weights, combiner, max_norm, partition_strategy)
+    rows, total = _lookup(title, embedding_weights, kept, weights, combiner, max_norm, partition_strategy)
     if default_id is None:
-        return found
+        return rows
     other = embedding_lookup(embedding_weights, [default_id], max_norm, partition_strategy)
-    return ops.where(ops.equal(total(is_kept), 0), other, found)
+    return ops.where(ops.equal(total(is_kept), 0), other, rows)
 
 
 row(

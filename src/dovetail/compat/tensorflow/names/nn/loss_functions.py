@@ -80,9 +80,9 @@ def compute_weighted_loss(
         if reduction != Reduction.NONE:
             divisor = _DIVISORS[reduction](ops.multiply(weights, ops.ones_like(weighted)))
             weighted = ops.divide_no_nan(ops.sum(weighted), divisor, name="value")
-        found = weighted if weighted.dtype == losses.dtype else ops.cast(weighted, losses.dtype)
-    add_loss(found, loss_collection)
-    return found
+        loss = weighted if weighted.dtype == losses.dtype else ops.cast(weighted, losses.dtype)
+    add_loss(loss, loss_collection)
+    return loss
 
 
 def _check_fit(losses: Any, weights: Any) -> None:
@@ -244,8 +244,8 @@ def pairwise(
         compared = ops.maximum(others(present), 0.0)
         squares = ops.divide_no_nan(ops.sum(ops.square(errors), inner, keepdims=True), compared)
         product = ops.square(ops.sum(errors, inner, keepdims=True))
-        found = ops.subtract(squares, ops.divide_no_nan(product, ops.multiply(present, compared)))
-        loss = ops.sum(ops.multiply(ops.multiply(2.0, found), weights), name="value")
+        differences = ops.subtract(squares, ops.divide_no_nan(product, ops.multiply(present, compared)))
+        loss = ops.sum(ops.multiply(ops.multiply(2.0, differences), weights), name="value")
     add_loss(loss, collection)
     return loss
 

@@ -238,8 +238,8 @@ def _greedy(
     """
     blank = -1 if blank_index is None else int(blank_index)
     scores = ops.swapaxes(inputs, 0, 1)
-    labels, found = ops.ctc_greedy_decode(scores, sequence_length, merge_repeated, blank)
-    return [_sparse_labels(labels)], found
+    labels, minus_scores = ops.ctc_greedy_decode(scores, sequence_length, merge_repeated, blank)
+    return [_sparse_labels(labels)], minus_scores
 
 
 def _beams(
@@ -250,8 +250,10 @@ def _beams(
     Source: `tf.compat.v1.nn.ctc_beam_search_decoder`.
     """
     scores = ops.swapaxes(inputs, 0, 1)
-    labels, found = ops.ctc_beam_search_decode(scores, sequence_length, beam_width, top_paths, merge_repeated, -1)
-    return [_sparse_labels(one) for one in ops.unstack(labels)], found
+    labels, log_probabilities = ops.ctc_beam_search_decode(
+        scores, sequence_length, beam_width, top_paths, merge_repeated, -1
+    )
+    return [_sparse_labels(one) for one in ops.unstack(labels)], log_probabilities
 
 
 def _sparse_labels(labels: Any) -> SparseTensor:

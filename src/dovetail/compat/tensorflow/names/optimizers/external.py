@@ -53,8 +53,8 @@ class ExternalOptimizerInterface:
         return ops.concatenate([ops.reshape(x, (-1,)) for x in tensors], 0)
 
     def _gradient(self, x: Any) -> Any:
-        found = zip(gradients(x, self._vars), self._vars, strict=True)
-        return self._packed([ops.zeros_like(v) if slope is None else slope for slope, v in found])
+        slopes = zip(gradients(x, self._vars), self._vars, strict=True)
+        return self._packed([ops.zeros_like(v) if slope is None else slope for slope, v in slopes])
 
     def _packed_bounds(self, given: Mapping[Any, tuple[Any, Any]]) -> list[tuple[float, float]]:
         pairs = [(given.get(v, (-np.inf, np.inf)), v.shape) for v in self._vars]
@@ -93,10 +93,10 @@ class ExternalOptimizerInterface:
 
         def function(*tensors: Any, callback: Callable[..., Any] | None = None) -> Callable[[np.ndarray], list[Any]]:
             def evaluate(x: np.ndarray) -> list[Any]:
-                found = session.run([*tensors, *further], {**self._unpacked(x), **(feed_dict or {})})
+                computed = session.run([*tensors, *further], {**self._unpacked(x), **(feed_dict or {})})
                 if callback is not None:
-                    callback(*found[len(tensors) :])
-                return found[: len(tensors)]
+                    callback(*computed[len(tensors) :])
+                return computed[: len(tensors)]
 
             return evaluate
 
@@ -115,8 +115,8 @@ class ExternalOptimizerInterface:
             step_callback=step_callback,
             optimizer_kwargs=self.optimizer_kwargs,
         )
-        for variable, found in self._unpacked(best).items():
-            variable.load(found.astype(variable.dtype.numpy), session)
+        for variable, best_value in self._unpacked(best).items():
+            variable.load(best_value.astype(variable.dtype.numpy), session)
 
     def _minimize(self, initial_val: Any, loss_grad_func: Any, **more: Any) -> np.ndarray:
         """Find the best values of all variables, as one array; subclasses define it."""

@@ -123,8 +123,8 @@ def _uniform(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
 
 def _known(bound: Any) -> Any:
     """A bound as an integer, if it is one that is known before a run."""
-    found = constant_value(bound) if is_tensor(bound) else None
-    return bound if found is None or np.ndim(found) else int(found)
+    constant = constant_value(bound) if is_tensor(bound) else None
+    return bound if constant is None or np.ndim(constant) else int(constant)
 
 
 @function("random.uniform random_uniform", scope=True)

@@ -43,8 +43,8 @@ def _sampled(
     _check_count(title, num_sampled, count)
     noise = ops.random.uniform(key, (count + num_sampled,), 1e-20, 1.0)
     drawn = ops.top_k(ops.subtract(logs, ops.log(ops.negative(ops.log(noise[:count])))), num_sampled)[1]
-    found = ops.cumsum(ops.gather(probabilities, drawn), exclusive=True)
-    repeated = ops.floor(ops.divide(ops.log(noise[count:]), ops.log(ops.clip(found, 1e-30, 1 - 1e-7))))
+    passed = ops.cumsum(ops.gather(probabilities, drawn), exclusive=True)
+    repeated = ops.floor(ops.divide(ops.log(noise[count:]), ops.log(ops.clip(passed, 1e-30, 1 - 1e-7))))
     draws = ops.add(float(num_sampled), ops.sum(repeated))
     return _with_counts(
         true_classes,
@@ -86,8 +86,8 @@ def _sampler(kind: str, more: str = "") -> Callable[[Callable[..., Any]], None]:
     def decorate(probabilities: Callable[..., Any]) -> None:
         @takes(f"true_classes num_true num_sampled unique range_max {more} seed=None name=None")
         def sample(given: Any) -> Any:
-            found = probabilities(given)
-            return _sampled(title, given.true_classes, given.num_sampled, given.unique, found, given.seed)
+            chances = probabilities(given)
+            return _sampled(title, given.true_classes, given.num_sampled, given.unique, chances, given.seed)
 
         sample.__doc__ = f"""Draw classes, and say how often each true and drawn class is expected among them.
 

@@ -63,8 +63,8 @@ class RNNCell(Layer):
         of_layer = {mine: given.pop(theirs) for theirs, mine in _OF_LAYERS.items() if theirs in given}
         RNNCell.__init__(self, **of_layer, **options)
         for name, one in given.items():
-            found = activation_of(one, self.no_activation) if name == "activation" else one
-            setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
+            setting = activation_of(one, self.no_activation) if name == "activation" else one
+            setattr(self, f"_{_OTHER_NAMES.get(name, name)}", setting)
         self.begin()
 
     def begin(self) -> None:
@@ -124,8 +124,8 @@ def dims_of_size(size: Any) -> list[Any]:
 
 def activation_of(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """An activation: a function, or the name of one, or the default."""
-    found = named(f"nn.{given}") if isinstance(given, str) else given or default
-    return ops.tanh if found is tanh else found
+    activation = named(f"nn.{given}") if isinstance(given, str) else given or default
+    return ops.tanh if activation is tanh else activation
 
 
 value("nn.rnn_cell.RNNCell contrib.rnn.RNNCell contrib.rnn.LayerRNNCell", RNNCell, "v1")

@@ -112,7 +112,7 @@ def static_rnn(given: Any) -> tuple[list[Any], Any]:
         if getattr(cell, "is_whole", False):
             outputs, state = over_steps(cell, ops.stack(inputs, 1), state, given.sequence_length, time_major=False)
             return ops.unstack(outputs, axis=1), state
-        lengths, found = _lengths(given.sequence_length), []
+        lengths, by_step = _lengths(given.sequence_length), []
         for i, x in enumerate(inputs):
             if i:
                 opened.reuse_variables()
@@ -122,9 +122,9 @@ def static_rnn(given: Any) -> tuple[list[Any], Any]:
                 after = nest_map_structure(
                     lambda new, old, counts=lengths > i: where_of(counts, new, old), after, state
                 )
-            found.append(output)
+            by_step.append(output)
             state = after
-        return found, state
+        return by_step, state
 
 
 # -- both directions --------------------------------------------------------------------------------------------------

@@ -193,12 +193,12 @@ class DropoutWrapper(
 
 def _chosen(visit: Callable[[Any], Any], state: Any) -> list[bool]:
     """For each tensor of a state, whether it may be dropped."""
-    found = visit(state)
-    if is_nested(found):
-        return [bool(one) for one in nest_flatten(found)]
-    if found and is_nested(state):
+    verdict = visit(state)
+    if is_nested(verdict):
+        return [bool(one) for one in nest_flatten(verdict)]
+    if verdict and is_nested(state):
         return [one for part in state for one in _chosen(visit, part)]
-    return [bool(found)] * len(nest_flatten(state))
+    return [bool(verdict)] * len(nest_flatten(state))
 
 
 class ResidualWrapper(Wrapper, places=BOTH, takes="cell residual_fn=None"):

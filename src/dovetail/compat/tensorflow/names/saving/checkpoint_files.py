@@ -72,8 +72,8 @@ def read(path: str) -> Mapping[str, np.ndarray]:
         raise FileNotFoundError(f"there is no checkpoint {path!r}: no file {f'{path}.index'!r}, nor {f'{path}.npz'!r}.")
     with np.load(f"{path}.npz", allow_pickle=False) as stored:
         own = json.loads(str(stored[_DTYPES]))
-        found = {name: stored[name] for name in stored.files if name != _DTYPES}
-    return {name: a.view(as_dtype(own[name]).numpy) if name in own else a for name, a in found.items()}
+        arrays = {name: stored[name] for name in stored.files if name != _DTYPES}
+    return {name: a.view(as_dtype(own[name]).numpy) if name in own else a for name, a in arrays.items()}
 
 
 def shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
@@ -104,10 +104,10 @@ def give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str,
             continue
         if not shape.is_compatible_with(known[name]):
             raise ValueError(f"{name!r} has the shape {known[name]} in {path!r}, and the variable {shape}.")
-    found = {name: arrays[name] for name in values}
+    wanted = {name: arrays[name] for name in values}
     for name, variable in values.items():
         shape = shape_of(variable.shape)
-        array = found[name].reshape(shape) if shape.is_fully_defined() else found[name]
+        array = wanted[name].reshape(shape) if shape.is_fully_defined() else wanted[name]
         variable.load(array) if hasattr(variable, "load") else variable.assign(array)
 
 
@@ -212,17 +212,17 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
     Source: `tf.train.latest_checkpoint`.
     """
-    found = state.read_state(os.fspath(checkpoint_dir), latest_filename)
-    return found.model_checkpoint_path if found is not None and exists(found.model_checkpoint_path) else None
+    latest = state.read_state(os.fspath(checkpoint_dir), latest_filename)
+    return latest.model_checkpoint_path if latest is not None and exists(latest.model_checkpoint_path) else None
 
 
 def _prefix(path: str) -> str:
     if not Path(path).is_dir():
         return path
-    found = latest_checkpoint(path) or os.path.join(path, "")  # the latter for one with an empty name
-    if not exists(found):
+    prefix = latest_checkpoint(path) or os.path.join(path, "")  # the latter for one with an empty name
+    if not exists(prefix):
         raise FileNotFoundError(f"there is no checkpoint in the folder {path!r}.")
-    return found
+    return prefix
 
 
 @function("train.list_variables")
@@ -277,8 +277,8 @@ class CheckpointReader:
         """The value with a name: an array; strings are `bytes`."""
         if name not in self._arrays:
             raise KeyError(f"the checkpoint {self._path!r} has no {name!r}; it has {', '.join(sorted(self._arrays))}.")
-        found = np.array(self._arrays[name])
-        return found.item() if found.dtype.kind == "O" and found.shape == () else found
+        array = np.array(self._arrays[name])
+        return array.item() if array.dtype.kind == "O" and array.shape == () else array
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes by name."""

@@ -150,14 +150,14 @@ def _add_first_values(copy: Graph, graph: Graph, used: Iterable[Variable]) -> di
     """Add the assignments of first values, and reads, that a copy of a graph lacks; the names of both by variable."""
     assigned = {(op.attrs["variable"], op.inputs[0]): op for op in reversed(copy.find("AssignVariableOp"))}
     read = {op.attrs["variable"]: op for op in reversed(copy.find("ReadVariableOp")) if not op.control_inputs}
-    found = {}
+    names_of = {}
     for one in used:
         first = getattr(one, "initial_value", None)
         if first is not None and first.graph is graph and not first.op.is_removed:
             value = copy.get_tensor(first.name)
             assign = assigned.get((one, value)) or add_assignment(copy, one, value)
-            found[one] = assign.name, (read.get(one) or add_read(copy, one).op).name
-    return found
+            names_of[one] = assign.name, (read.get(one) or add_read(copy, one).op).name
+    return names_of
 
 
 def definition_of(variable: Variable, assigned: str, read: str, handle: str = "", first: str = "") -> bytes:
@@ -303,9 +303,9 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         firsts = {key: pair for key, pair in _first_values(meta).items() if key in known and _has(source, pair[1])}
         elements = [name for name in wanted if _has(source, name)] if is_theirs else _elements(source, wanted, file)
         elements += [name for _, name in firsts.values()]
-        found = import_definition(target, source, {}, elements, scope)
+        copies = import_definition(target, source, {}, elements, scope)
     added = {op.name: op for op in target.operations if op not in before}
-    for name, copy in zip(elements, found, strict=True):  # the copy of an assignment is the operation of its value
+    for name, copy in zip(elements, copies, strict=True):  # the copy of an assignment is the operation of its value
         known[name] = added.get(f"{scope}/{name}" if scope else name, copy) if ":" not in name else copy
     for key, (assignment, first) in firsts.items():
         known[key].begin_with_tensor(known[first], added.get(f"{scope}/{assignment}" if scope else assignment))
@@ -321,30 +321,30 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
 
 def _variable_keys(meta: Any) -> dict[str, list[str]]:
     """Name of a variable → the collections of TensorFlow that it is in."""
-    found: dict[str, list[str]] = {}
+    keys_of: dict[str, list[str]] = {}
     for key, said in meta.collection_def.items():
         for defined in filter(None, map(variable_def, said.bytes_list.value)):
-            found.setdefault(defined.variable_name, []).append(key)
-    return found
+            keys_of.setdefault(defined.variable_name, []).append(key)
+    return keys_of
 
 
 def _first_values(meta: Any) -> dict[str, tuple[str, str]]:
     """Name of a variable → the node that gives it its first value, and the tensor of that."""
     nodes = {node.name: node for node in meta.graph_def.node}
     names = {name: original(node) for name, node in nodes.items()}
-    found = {}
+    firsts = {}
     for one in _definitions(meta):
         node, handle = nodes.get(one.initializer_name), split(one.variable_name)[0]
         if node is not None and node.op in ASSIGNMENTS and len(node.input) > 1:
             first, _, number = split(node.input[1])
-            found[f"{names.get(handle, handle)}:0"] = names[node.name], f"{names.get(first, first)}:{number}"
-    return found
+            firsts[f"{names.get(handle, handle)}:0"] = names[node.name], f"{names.get(first, first)}:{number}"
+    return firsts
 
 
 def _definitions(meta: Any) -> list[Any]:
     """The messages `VariableDef` in the collections."""
-    found = [variable_def(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
-    return [one for one in found if one is not None]
+    definitions = [variable_def(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
+    return [one for one in definitions if one is not None]
 
 
 def _parts(meta: Any, scope: str) -> dict[str, SaveSliceInfo]:

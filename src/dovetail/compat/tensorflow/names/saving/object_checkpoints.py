@@ -58,15 +58,15 @@ class Checkpoint:
 
     def _objects(self) -> _Objects:
         """The variables and Keras' optimizers among the attributes."""
-        found = _Objects()
+        collected = _Objects()
         if self._counter is not None:
-            found.variables[COUNTER] = self._counter
+            collected.variables[COUNTER] = self._counter
         root = self._root
         given = {"": root} if _of_keras(root) else {} if root is None else vars(root)
         for name, part in (given | self._parts).items():
-            found.collect(part, (name,) if name else (), set())
-        found.collect_optimizers()
-        return found
+            collected.collect(part, (name,) if name else (), set())
+        collected.collect_optimizers()
+        return collected
 
     def write(self, file_prefix: str, options: Any = None) -> str:
         """Write the values, and return the path.
@@ -100,22 +100,27 @@ class Checkpoint:
         key_of: Callable[[objects.Path], str | None] = "/".join if stored is None else stored.key
         if key_of(COUNTER) in arrays:
             self.save_counter  # noqa: B018  # it is made, to get its value
-        found = self._objects()
-        found.check_built(arrays)
-        paths = found.paths()
+        known_objects = self._objects()
+        known_objects.check_built(arrays)
+        paths = known_objects.paths()
         if key_of(COUNTER) not in arrays:
-            found.variables.pop(COUNTER, None)
+            known_objects.variables.pop(COUNTER, None)
         kept = {
-            place for path in found.optimizers for place in found.variables if stored and place[: len(path)] == path
+            place
+            for path in known_objects.optimizers
+            for place in known_objects.variables
+            if stored and place[: len(path)] == path
         }
         named: dict[str, Any] = {}
-        for variable in {id(each): each for place, each in found.variables.items() if place not in kept}.values():
-            known = [place for place, each in found.variables.items() if each is variable]
+        for variable in {
+            id(each): each for place, each in known_objects.variables.items() if place not in kept
+        }.values():
+            known = [place for place, each in known_objects.variables.items() if each is variable]
             named[next((key for place in known if (key := key_of(place)) in arrays), None) or "/".join(known[0])] = (
                 variable
             )
         givers = []
-        for place, optimizer in found.optimizers.items() if stored else ():
+        for place, optimizer in known_objects.optimizers.items() if stored else ():
             givers.append(give := _Giver(optimizer, place, stored, paths, arrays, path))
             if optimizer.built:
                 named |= give.named()
@@ -165,10 +170,10 @@ class _Objects:
 
     def paths(self) -> dict[int, list[objects.Path]]:
         """The paths to each variable, by its `id`."""
-        found: dict[int, list[objects.Path]] = {}
+        paths_to: dict[int, list[objects.Path]] = {}
         for path, variable in self.variables.items():
-            found.setdefault(id(variable), []).append(path)
-        return found
+            paths_to.setdefault(id(variable), []).append(path)
+        return paths_to
 
     def check_built(self, arrays: Mapping[str, Any]) -> None:
         """Raise ValueError if a layer has no variables yet, and the checkpoint has some of it."""
@@ -248,8 +253,8 @@ class CheckpointManager:
         self._last_step: Any = None
         self._prefix = str(Path(directory) / checkpoint_name)
         self._kept = KeptCheckpoints(max_to_keep, keep_checkpoint_every_n_hours)
-        found = files.latest_checkpoint(self._directory)
-        self._kept.paths = [] if found is None else [found]
+        latest = files.latest_checkpoint(self._directory)
+        self._kept.paths = [] if latest is None else [latest]
 
     @property
     def latest_checkpoint(self) -> str | None:

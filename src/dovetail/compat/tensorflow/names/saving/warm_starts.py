@@ -96,7 +96,7 @@ def _pairs(source: str, target: Any) -> list[tuple[str, Any]]:
             raise op_error(ValueError, TITLE, f"there is no variable {target!r}; there are {', '.join(known)}.")
         return [(source, known[target])]
     scope, theirs = target.lstrip("/"), source.lstrip("/")
-    found = [(theirs + name.removeprefix(scope), v) for name, v in known.items() if name.startswith(scope)]
-    if not found:
+    pairs = [(theirs + name.removeprefix(scope), v) for name, v in known.items() if name.startswith(scope)]
+    if not pairs:
         raise op_error(ValueError, TITLE, f"there are no variables in the scope {target!r}.")
-    return found
+    return pairs

@@ -138,8 +138,8 @@ class LuongAttention(AttentionMechanism):
         self._scale = scale
 
     def score(self, query: Any) -> Any:
-        found = ops.sum(self.keys * ops.expand_dims(query, 1), 2)
-        return found * get_variable("attention_g", [], dtype_of(query), Constant(1.0)) if self._scale else found
+        scores = ops.sum(self.keys * ops.expand_dims(query, 1), 2)
+        return scores * get_variable("attention_g", [], dtype_of(query), Constant(1.0)) if self._scale else scores
 
 
 class AttentionWrapperState(NamedTuple):
@@ -233,9 +233,9 @@ class AttentionWrapper(RNNCell):
         output, cell_state = self._cell(self._joined(inputs, state.attention), state.cell_state)
         weights, attentions = [], []
         for mechanism, layer in zip(self._mechanisms, self._layers, strict=True):
-            found, _ = mechanism(output)
-            context = ops.sum(ops.expand_dims(found, 2) * mechanism.values, 1)
-            weights.append(found)
+            weight, _ = mechanism(output)
+            context = ops.sum(ops.expand_dims(weight, 2) * mechanism.values, 1)
+            weights.append(weight)
             attentions.append(context if layer is None else layer(ops.concatenate([output, context], 1)))
         attention = ops.concatenate(attentions, 1)
         history = state.alignment_history

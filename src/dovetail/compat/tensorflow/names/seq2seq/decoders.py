@@ -301,10 +301,10 @@ def dynamic_decode(
         lengths = zeros_like(finished, "int32")
         start = (in_graph(0), arrays, state, inputs, finished, lengths)
         last = while_loop(lambda _1, _2, _3, _4, finished, _5: ops.logical_not(ops.all(finished)), body, start)
-        found, state, lengths = nest_map_structure(lambda array: array.stack(), last[1]), last[2], last[5]
+        stacked, state, lengths = nest_map_structure(lambda array: array.stack(), last[1]), last[2], last[5]
         if hasattr(decoder, "finalize"):
-            found, state = decoder.finalize(found, state, lengths)
-        return found if output_time_major else nest_map_structure(swapped, found), state, lengths
+            stacked, state = decoder.finalize(stacked, state, lengths)
+        return stacked if output_time_major else nest_map_structure(swapped, stacked), state, lengths
 
 
 def _kept(finished: Any, old: Any, new: Any) -> Any:

@@ -73,9 +73,9 @@ def sequence_loss(
 
     Source: `tf.contrib.legacy_seq2seq.sequence_loss`.
     """
-    found = sequence_loss_by_example(logits, targets, weights, average_across_timesteps, softmax_loss_function)
-    total = ops.sum(found)
-    return ops.divide(total, ops.cast(dims_of(found)[0], dtype_of(found))) if average_across_batch else total
+    losses = sequence_loss_by_example(logits, targets, weights, average_across_timesteps, softmax_loss_function)
+    total = ops.sum(losses)
+    return ops.divide(total, ops.cast(dims_of(losses)[0], dtype_of(losses))) if average_across_batch else total
 
 
 @function("contrib.seq2seq.sequence_loss", "v1", scope=True)
@@ -93,10 +93,10 @@ def loss_of_whole_sequences(
     Source: `tf.contrib.seq2seq.sequence_loss`.
     """
     loss = softmax_loss_function or in_v1(sparse_softmax_cross_entropy_with_logits)
-    found, axes = ops.multiply(loss(labels=targets, logits=logits), weights), []
+    losses, axes = ops.multiply(loss(labels=targets, logits=logits), weights), []
     axes += [0] if average_across_batch else []
     axes += [1] if average_across_timesteps else []
-    return ops.divide(ops.sum(found, axes), ops.add(ops.sum(weights, axes), 1e-12)) if axes else found
+    return ops.divide(ops.sum(losses, axes), ops.add(ops.sum(weights, axes), 1e-12)) if axes else losses
 
 
 # -- decoders ---------------------------------------------------------------------------------------------------------
@@ -104,15 +104,15 @@ def loss_of_whole_sequences(
 
 def _outputs(inputs: Iterable[Any], step: Callable[[Any], Any], loop_function: Any) -> list[Any]:
     """The outputs of steps with the same variables; a function of the last output may replace the next input."""
-    found: list[Any] = []
+    outputs: list[Any] = []
     for i, x in enumerate(inputs):
         if i:
             get_variable_scope().reuse_variables()
-        if loop_function is not None and found:
+        if loop_function is not None and outputs:
             with variable_scope("loop_function", reuse=True):
-                x = loop_function(found[-1], i)
-        found.append(step(x))
-    return found
+                x = loop_function(outputs[-1], i)
+        outputs.append(step(x))
+    return outputs
 
 
 def rnn_decoder(
@@ -147,11 +147,11 @@ def attention_decoder(
     dtype, means = dtype or dtype_of(attention_states), list[Any]()
 
     def attend() -> list[Any]:
-        query, found = ops.concatenate(nest_flatten(state), 1), []
+        query, contexts = ops.concatenate(nest_flatten(state), 1), []
         for i, (w, v) in enumerate(heads):
             with variable_scope(f"Attention_{i}"):
-                found.append(attended(query, attention_states, w, v))
-        return found
+                contexts.append(attended(query, attention_states, w, v))
+        return contexts
 
     def step(x: Any) -> Any:
         nonlocal state, means
@@ -179,8 +179,8 @@ def _embedded(inputs: Any, shape: list[int], projection: Any, feeds: bool, updat
     def fed(output: Any, _: int) -> Any:
         if projection is not None:
             output = ops.bias_add(ops.matmul(output, projection[0]), projection[1])
-        found = lookup(table, ops.argmax(output, 1))
-        return found if updates else ops.stop_gradient(found)
+        embedded = lookup(table, ops.argmax(output, 1))
+        return embedded if updates else ops.stop_gradient(embedded)
 
     return [lookup(table, x) for x in inputs], fed if feeds else None
 
@@ -338,9 +338,9 @@ def model_with_buckets(
     outputs, losses = [], []
     for i, (before, after) in enumerate(buckets):
         with variable_scope(get_variable_scope(), reuse=True if i else None):
-            found, _ = seq2seq(encoder_inputs[:before], decoder_inputs[:after])
-        outputs.append(found)
-        given = (found, targets[:after], weights[:after])
+            output, _ = seq2seq(encoder_inputs[:before], decoder_inputs[:after])
+        outputs.append(output)
+        given = (output, targets[:after], weights[:after])
         losses.append(loss(*given, softmax_loss_function=softmax_loss_function))
     return outputs, losses
 

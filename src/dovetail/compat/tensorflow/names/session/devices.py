@@ -81,8 +81,8 @@ def _computed_on(device: Any) -> AbstractContextManager[Any]:
             warn_once(f"tf.device({str(wish)!r})", f"{owner} computes graphs, as of tf.function; not single calls.")
         return place(device=wish)
     engine = current_engine()
-    found = found_device(engine, wish, lambda: missing_device(engine, wish))
-    return nullcontext() if found is None else placed_on(engine, found)
+    nearest = found_device(engine, wish, lambda: missing_device(engine, wish))
+    return nullcontext() if nearest is None else placed_on(engine, nearest)
 
 
 @function("colocate_with", "v1")
@@ -110,10 +110,10 @@ class Device:
 
 
 def _devices(kind: str, device_type: str | None) -> list[Device]:
-    found = [name.partition(":") for name in current_engine().devices()]
+    parts = [name.partition(":") for name in current_engine().devices()]
     return [
         Device(f"/{kind}device:{sort.upper()}:{number or 0}", sort.upper())
-        for sort, _, number in found
+        for sort, _, number in parts
         if device_type in (None, sort.upper())
     ]
 

@@ -26,11 +26,11 @@ def _device(title: str, device: Any) -> str:
     """
     text = getattr(device, "name", device)
     known = current_engine().devices()
-    found = wish_of(text.replace("physical_", "")).granted(known) if isinstance(text, str) else None
-    if found is None:
+    granted = wish_of(text.replace("physical_", "")).granted(known) if isinstance(text, str) else None
+    if granted is None:
         problem = f"the engine {current_engine().name} has the devices {', '.join(known)} here, not {describe(text)}."
         raise op_error(ValueError, title, problem)
-    return found
+    return granted
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def get_memory_info(device: str) -> dict[str, int]:
     """
     name = _device("tf.config.experimental.get_memory_info", device)
     engine = current_engine().name
-    (info,) = (found for found in memory_info(name) if found.engine == engine)
+    (info,) = (row for row in memory_info(name) if row.engine == engine)
     for names in _REPORTED:
         if info.reported.keys() >= {*names}:
             return {ours: info.reported[theirs] for ours, theirs in zip(("current", "peak"), names, strict=True)}

@@ -112,9 +112,9 @@ class Message:
 
     def ParseFromString(self, data: bytes) -> int:
         """Take the settings of TensorFlow's bytes in place of these; the result is the number of bytes."""
-        found = self._message().FromString(data)
+        message = self._message().FromString(data)
         self.Clear()
-        self._take(found)
+        self._take(message)
         return len(data)
 
     def MergeFromString(self, data: bytes) -> int:

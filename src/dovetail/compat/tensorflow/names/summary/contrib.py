@@ -52,8 +52,10 @@ def summarize_collection(
     collection: Any, name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
     """Summaries of the tensors in a collection whose names match the beginning of a regular expression."""
-    found = graph_mode.open_graph().get_collection(collection)
-    return summarize_tensors([x for x in found if name_filter is None or re.match(name_filter, x.op.name)], summarizer)
+    collected = graph_mode.open_graph().get_collection(collection)
+    return summarize_tensors(
+        [x for x in collected if name_filter is None or re.match(name_filter, x.op.name)], summarizer
+    )
 
 
 for _function in (summarize_tensor, summarize_activation, summarize_tensors, summarize_collection):

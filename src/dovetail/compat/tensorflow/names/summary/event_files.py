@@ -90,13 +90,13 @@ class FileWriter:
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Write a summary that a session computed, or a `tf.Summary`; the first of a tag has its metadata."""
         data = summary if isinstance(summary, bytes) else summary.SerializeToString()
-        found = parsed(TENSORFLOW.Summary, data, "a summary", "the bytes")
-        for one in found.value:
+        parsed_summary = parsed(TENSORFLOW.Summary, data, "a summary", "the bytes")
+        for one in parsed_summary.value:
             if one.HasField("metadata") and not self._repeats:
                 if one.tag in self._described:
                     one.ClearField("metadata")
                 self._described.add(one.tag)
-        self._add(global_step, summary=found)
+        self._add(global_step, summary=parsed_summary)
 
     def _add(self, global_step: Any, **contents: Any) -> None:
         self._writer.add(TENSORFLOW.Event(wall_time=time.time(), step=_number(global_step), **contents))

@@ -60,8 +60,8 @@ class SummaryNode:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
         """The summary, computed by a session."""
-        found = [tensor.eval(feed_dict, session) for tensor in self.tensors]
-        return self.written(found)
+        values = [tensor.eval(feed_dict, session) for tensor in self.tensors]
+        return self.written(values)
 
     def get_shape(self) -> TensorShape:
         """The shape of a single string, ()."""
@@ -141,11 +141,11 @@ def audio_v1(
 
 def _rate(given: Any) -> float:
     """Frames a second as a number."""
-    found = constant_value(given)
-    if found is None or np.ndim(found):
+    rate = constant_value(given)
+    if rate is None or np.ndim(rate):
         problem = "sample_rate, frames a second, must be one number that is known while the graph is built"
         raise op_error(TypeError, "tf.summary.audio", f"{problem}, not {describe(given)}; give a Python number.")
-    return float(found)
+    return float(rate)
 
 
 @function("summary.text", "v1")
@@ -185,8 +185,8 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
 
     Source: `tf.compat.v1.summary.merge_all`.
     """
-    found = graph_mode.open_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    collected = graph_mode.open_graph().get_collection(key, scope)
+    return merge(collected, name=name) if collected else None
 
 
 # -- without graphs ---------------------------------------------------------------------------------------------------
@@ -328,10 +328,10 @@ def write_graph(graph_data: Any) -> bool:
 
     Source: `tf.summary.graph`.
     """
-    found = writers.get()
-    if found:
-        found[-1].add_graph(graph_data)
-    return bool(found)
+    open_writers = writers.get()
+    if open_writers:
+        open_writers[-1].add_graph(graph_data)
+    return bool(open_writers)
 
 
 @function("summary.experimental.set_step", "v2")

@@ -99,14 +99,14 @@ class Coordinator:
         Raises:
             RuntimeError: threads still run.
         """
-        found = [*self._registered, *(threads or ())]
-        while any(thread.is_alive() for thread in found) and not self.wait_for_stop(0.1):
+        waited_for = [*self._registered, *(threads or ())]
+        while any(thread.is_alive() for thread in waited_for) and not self.wait_for_stop(0.1):
             pass
         end = time.monotonic() + stop_grace_period_secs
-        for thread in found:
+        for thread in waited_for:
             thread.join(max(0.0, end - time.monotonic()))
         self.joined, self._registered = True, []
-        alive = [thread.name for thread in found if thread.is_alive()]
+        alive = [thread.name for thread in waited_for if thread.is_alive()]
         self.raise_requested_exception()
         if alive and not ignore_live_threads:
             problem = f"threads still run after {stop_grace_period_secs} s: {', '.join(alive)}."

@@ -247,8 +247,8 @@ def _add_gradients_summaries(sign: str, grads_and_vars: Pairs) -> list[Any]:
         "gradient": histogram_v1,
         "gradient_norm": lambda tag, gradient: scalar_v1(tag, global_norm([gradient])),
     }
-    found = [(f"{variable.op.name}{sign}", g) for g, variable in grads_and_vars if g is not None]
-    return [write(f"{tag}{kind}", gradient) for tag, gradient in found for kind, write in kinds.items()]
+    named = [(f"{variable.op.name}{sign}", g) for g, variable in grads_and_vars if g is not None]
+    return [write(f"{tag}{kind}", gradient) for tag, gradient in named for kind, write in kinds.items()]
 
 
 def create_train_op(

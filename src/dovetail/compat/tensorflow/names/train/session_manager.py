@@ -54,8 +54,8 @@ class SessionManager:
         Raises:
             RuntimeError: there is no checkpoint, and nothing that gives first values; or variables have none after it.
         """
-        found = given.saver, given.checkpoint_dir, given.checkpoint_filename_with_path
-        session, is_restored = self.recover_session(given.master, *found, config=given.config)
+        source = given.saver, given.checkpoint_dir, given.checkpoint_filename_with_path
+        session, is_restored = self.recover_session(given.master, *source, config=given.config)
         if is_restored:
             return session
         if given.init_op is None and given.init_fn is None and self._local[0] is None:

@@ -31,8 +31,8 @@ def standard(part: str) -> Any:
     """A part of the graph that is being built; a part that is made joins the collection."""
     key, make = PARTS[part]
     graph = graph_mode.open_graph()
-    found = graph.get_collection(key)
-    if not found and (made := make()) is not None:
+    parts = graph.get_collection(key)
+    if not parts and (made := make()) is not None:
         graph.add_to_collection(key, made)
         return made
-    return found[0] if found else None
+    return parts[0] if parts else None

@@ -66,8 +66,8 @@ def get_or_create_global_step(graph: Any = None) -> Any:
 
     Source: `tf.compat.v1.train.get_or_create_global_step`.
     """
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 @function("train.assert_global_step", "v1")
@@ -356,8 +356,8 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Any) -> str:
         """The name of the variable that holds the average of a value."""
-        found = self._averages.get(var)
-        return f"{var.op.name}/{self._name}" if found is None else found.op_name
+        average = self._averages.get(var)
+        return f"{var.op.name}/{self._name}" if average is None else average.op_name
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """Names → variables, for a `Saver` that gives variables their averages."""

@@ -127,17 +127,17 @@ class Supervisor:
         """Start the threads that write summaries, the number of steps a second, and checkpoints."""
         if not self._logdir:
             return []
-        found: list[LooperThread] = []
+        threads: list[LooperThread] = []
         if self.save_summaries_secs and self.summary_writer is not None:
             self._log_session(TENSORFLOW.SessionLog.START, sess)
             if self.summary_op is not None:
-                found.append(self.loop(self.save_summaries_secs, self._write_summary, (sess,)))
+                threads.append(self.loop(self.save_summaries_secs, self._write_summary, (sess,)))
             if self.global_step is not None:
                 last = [time.time(), sess.run(self.global_step)]
-                found.append(self.loop(self.save_summaries_secs, self._write_rate, (sess, last)))
+                threads.append(self.loop(self.save_summaries_secs, self._write_rate, (sess, last)))
         if self.saver is not None and self.save_model_secs:
-            found.append(self.loop(self.save_model_secs, self._write_checkpoint, (sess,)))
-        return found
+            threads.append(self.loop(self.save_model_secs, self._write_checkpoint, (sess,)))
+        return threads
 
     def _log_session(self, status: int, session: Session | None = None) -> None:
         step = None if session is None or self.global_step is None else session.run(self.global_step)

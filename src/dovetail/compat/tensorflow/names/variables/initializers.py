@@ -256,8 +256,8 @@ class Identity(Initializer):
 
     def part(self, shape: list[int], dtype: Any, info: Any) -> Any:
         start = info.var_offset
-        found = self.values(info.full_shape, dtype)
-        return found[tuple(slice(first, first + size) for first, size in zip(start, shape, strict=True))]
+        whole = self.values(info.full_shape, dtype)
+        return whole[tuple(slice(first, first + size) for first, size in zip(start, shape, strict=True))]
 
 
 value("uniform_unit_scaling_initializer initializers.uniform_unit_scaling", UniformUnitScaling)

@@ -26,8 +26,8 @@ def named(name: str, shape: Any = None, partitioner: Any = None, reuse: Any = No
     known = graph_mode.store().variables
     if partitioner is not None and (shape is None or shape_of(shape).rank != 0):
         return _partitioned(name, shape, partitioner, reuse, **options)
-    found = known.get(name)
-    if f"{name}/part_0" in known and not (reuse is True and isinstance(found, PartitionedVariable)):
+    variable = known.get(name)
+    if f"{name}/part_0" in known and not (reuse is True and isinstance(variable, PartitionedVariable)):
         problem = f"the variable {name!r} is in parts, and no partitioner is given; give it, or say reuse=True."
         raise op_error(ValueError, "tf.get_variable", problem)
     return _single(name, shape, reuse=reuse, **options)
@@ -43,14 +43,14 @@ def _partitioned(
         shape, dtype = shape_of(static_shape(numbers)).merge_with(shape), numbers.dtype
     whole = old_shape(shape_of(shape if hasattr(shape, "__iter__") or shape is None else [shape]))
     partitions = partitions_by(partitioner, whole, as_dtype(dtype), name)
-    found = known.get(name)
-    if found is not None:
-        had = found._get_partitions() if isinstance(found, PartitionedVariable) else None
+    variable = known.get(name)
+    if variable is not None:
+        had = variable._get_partitions() if isinstance(variable, PartitionedVariable) else None
         if had != partitions:
             how = "whole" if had is None else f"in the parts {had}"
             problem = f"the variable {name!r} is there {how}, not in the parts {partitions}."
             raise op_error(ValueError, "tf.get_variable", problem)
-        return _reused(found, name, whole, dtype, reuse)
+        return _reused(variable, name, whole, dtype, reuse)
     made = []
     for number, info in enumerate(slices_of(name, whole.as_list(), partitions)):
         begin = initializer if numbers is None else _cut(name, numbers, info)
@@ -91,9 +91,9 @@ def _single(
 ) -> Any:
     """The variable of a whole name, which may be a part of another one."""
     graph, known = graph_mode.open_graph(), graph_mode.store().variables
-    found = known.get(name)
-    if found is not None:
-        return _reused(found, name, shape, dtype, reuse)
+    variable = known.get(name)
+    if variable is not None:
+        return _reused(variable, name, shape, dtype, reuse)
     if reuse is True:
         problem = f"there is no variable {name!r} to reuse; was it made by get_variable, and without reuse?"
         raise op_error(ValueError, "tf.get_variable", problem)

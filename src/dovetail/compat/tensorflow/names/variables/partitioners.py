@@ -31,14 +31,14 @@ def partitions_by(partitioner: Any, shape: Any, dtype: Any, name: str) -> list[i
     if not shape.is_fully_defined() or not len(shape):
         problem = f"the shape of a variable in parts must be known, with an axis or more; of {name!r} it is {shape}."
         raise op_error(ValueError, title, problem)
-    found = partitioner(shape=shape, dtype=dtype)
-    is_sequence = isinstance(found, Sequence) and len(found) == len(shape)
-    if not is_sequence or min(found) < 1 or sum(count > 1 for count in found) > 1:
+    counts = partitioner(shape=shape, dtype=dtype)
+    is_sequence = isinstance(counts, Sequence) and len(counts) == len(shape)
+    if not is_sequence or min(counts) < 1 or sum(count > 1 for count in counts) > 1:
         problem = (
-            f"the partitioner gives {found!r} for {name!r}; it needs a number for each axis of {shape}, one above 1."
+            f"the partitioner gives {counts!r} for {name!r}; it needs a number for each axis of {shape}, one above 1."
         )
         raise op_error(ValueError, title, problem)
-    return [int(count) for count in found]
+    return [int(count) for count in counts]
 
 
 def slices_of(name: str, shape: Sequence[Any], partitions: Sequence[int]) -> Iterator[SaveSliceInfo]:
@@ -56,9 +56,9 @@ def _along(axis: int, count: Callable[[Any, Any], int]) -> Partitioner:
     """A partitioner of one axis; `count` is a function of the shape and of the bytes of an element."""
 
     def partitioner(shape: Any, dtype: Any = "float32", **others: Any) -> list[int]:
-        found = [1] * len(shape)
-        found[axis] = count(shape_of(shape), dtype)
-        return found
+        counts = [1] * len(shape)
+        counts[axis] = count(shape_of(shape), dtype)
+        return counts
 
     return partitioner
 

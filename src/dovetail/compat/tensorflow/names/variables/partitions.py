@@ -139,10 +139,10 @@ def by_key(variables: Iterable[Any]) -> dict[str, Any]:
 
 def grouped(keys: Mapping[Any, str]) -> dict[str, Any]:
     """Key in checkpoints → a whole variable, or the parts of one, from the key of each."""
-    found: dict[str, list[Any]] = {}
+    held_by_key: dict[str, list[Any]] = {}
     for variable, key in keys.items():
-        found.setdefault(key, []).append(variable)
-    return {key: held[-1] if slice_info(held[-1]) is None else Parts(held) for key, held in found.items()}
+        held_by_key.setdefault(key, []).append(variable)
+    return {key: held[-1] if slice_info(held[-1]) is None else Parts(held) for key, held in held_by_key.items()}
 
 
 class PartitionedVariable(Parts, View):

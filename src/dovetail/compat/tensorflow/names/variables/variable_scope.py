@@ -143,13 +143,13 @@ def get_variable_scope() -> VariableScope:
     Source: `tf.compat.v1.get_variable_scope`.
     """
     graph = graph_mode.open_graph()
-    found = next((scope for owner, scope in reversed(_open.get()) if owner is graph), None)
-    if found is None:
+    innermost = next((scope for owner, scope in reversed(_open.get()) if owner is graph), None)
+    if innermost is None:
         roots = graph.get_collection_ref("_variable_scope")
         if not roots:
             roots.append(VariableScope(False))
-        found = roots[0]
-    return found
+        innermost = roots[0]
+    return innermost
 
 
 def in_variable_scope(name: str) -> str:
@@ -273,7 +273,7 @@ def _counted(name: str, is_known: bool) -> Iterator[None]:
 def _unused(name: str) -> str:
     """A name that no variable scope opened in the enclosing scope has."""
     counts = graph_mode.store().variable_scopes
-    return next(found for found in chain([name], (f"{name}_{i}" for i in count(1))) if not counts[found])
+    return next(candidate for candidate in chain([name], (f"{name}_{i}" for i in count(1))) if not counts[candidate])
 
 
 def _nested(outer: Any, inner: Any) -> Any:

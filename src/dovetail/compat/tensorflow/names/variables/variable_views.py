@@ -126,9 +126,9 @@ class Assigned(View):
             return getattr(self.variable, method)(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.variable, name)
+        attribute = getattr(self.variable, name)
         changes = name.startswith(("assign", "scatter"))
-        return (lambda *args, **kwargs: self._then(name, *args, **kwargs)) if changes else found
+        return (lambda *args, **kwargs: self._then(name, *args, **kwargs)) if changes else attribute
 
     def __getitem__(self, index: Any) -> Any:
         return Slice(self, self.tensor()[index], index)

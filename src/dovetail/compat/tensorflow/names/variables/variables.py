@@ -112,8 +112,8 @@ class _Names(DovetailVariable):
 
     def __getitem__(self, index: Any) -> Slice:
         with graph_mode.inside(graph_mode.graph()):
-            found = super().__getitem__(index) if static_shape(self) is not None else self.read()[index]
-            return Slice(self, found, index)
+            element = super().__getitem__(index) if static_shape(self) is not None else self.read()[index]
+            return Slice(self, element, index)
 
     def count_up_to(self, limit: int) -> Any:
         """The value, to which a run then adds 1; from the limit on, a run raises IndexError."""
@@ -300,8 +300,8 @@ def variable(
     made.place(built)
     if collections is not None:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
-            if key not in collections and made in (found := graph.get_collection_ref(key)):
-                found.remove(made)
+            if key not in collections and made in (collected := graph.get_collection_ref(key)):
+                collected.remove(made)
         graph.add_to_collections([key for key in collections if made not in graph.get_collection(key)], made)
     return made
 
