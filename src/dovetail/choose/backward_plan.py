@@ -12,7 +12,7 @@ from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.fallback import last_resort, plan_on
 from dovetail.execute.plan import Plan
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.strategy import Strategy
 
 

@@ -37,7 +37,7 @@ from dovetail.execute.choice import Choice
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.fallback import last_resort, log_fallback
 from dovetail.execute.plan import Plan, shows
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.strategy import Strategy
 
 if TYPE_CHECKING:

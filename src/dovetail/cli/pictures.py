@@ -10,7 +10,7 @@ from dovetail.cli import WrongInput
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.core.structure import flatten
 from dovetail.edit.graph import Graph
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.formats.pictures.picture import Picture, joined, picture_of
 from dovetail.formats.pictures.tensorflow import picture_of_proto
 from dovetail.formats.saved import load

@@ -32,7 +32,7 @@ from dovetail.execute.claims import require_claimed
 from dovetail.execute.exchanges import ONE_BY_ONE, exchanges_of
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place, check_pins, first_device, has_pinned_devices
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.schedule import Schedule, Transfer
 from dovetail.execute.segment import Segment
 from dovetail.execute.strategy import Strategy

@@ -32,7 +32,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.functions.probed_plan import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes.pure_program import pure_copy

@@ -41,7 +41,7 @@ from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.optimize import optimized_copy
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.functions.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.functions.concrete import Concrete
 from dovetail.functions.inlining import inline_call

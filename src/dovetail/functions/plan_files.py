@@ -16,7 +16,7 @@ from dovetail.core.errors import describe, op_error
 from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.plan import Plan
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
 
 

@@ -19,7 +19,7 @@ from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.exchanges import recorded, replayed
 from dovetail.execute.plan import Plan
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.strategy import Strategy
 from dovetail.functions.faults import Fault
 from dovetail.passes.pure_program import pure_copy

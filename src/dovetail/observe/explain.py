@@ -29,7 +29,7 @@ from dovetail.execute.exchanges import exchange_text, exchanges_of
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.plan import Plan
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.segment import Segment
 from dovetail.functions.function import Function, function
 from dovetail.observe.algorithms import Algorithm, algorithms_of

@@ -16,7 +16,7 @@ from dovetail.core.texts import count_text, size_text, time_text
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import Place, place_of
 from dovetail.execute.plan import Plan
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.execute.schedule import Bodies, Schedule, SegmentCall, Transfer
 from dovetail.graph.nesting import holders_of
 

@@ -15,7 +15,7 @@ from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.scopes import scopes
 from dovetail.core.shapes import size_of
 from dovetail.core.spec import TensorSpec
-from dovetail.execute.runnable import Runnable
+from dovetail.execute.plan_base import Runnable
 from dovetail.functions.function import Function, Options
 from dovetail.interop.privates import tree
 from dovetail.observe import profile
