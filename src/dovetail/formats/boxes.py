@@ -11,7 +11,8 @@ from dovetail import ops
 from dovetail.formats.constants import within
 from dovetail.ops.shapes.shape import dims_of
 
-Overlap = Callable[[Any], Any]  # (numbers of boxes, (groups,)) → how much each box overlaps them, (groups, boxes)
+# What a loop carries; and (numbers of boxes, (groups,), what it carries) → how each box overlaps them, (groups, boxes).
+Overlap = tuple[tuple[Any, ...], Callable[..., Any]]
 
 
 def overlap_of(boxes: Any) -> Overlap:
@@ -20,7 +21,7 @@ def overlap_of(boxes: Any) -> Overlap:
     high = ops.maximum(boxes[..., :2], boxes[..., 2:])
     areas = ops.prod(high - low, -1)
 
-    def overlap(number: Any) -> Any:
+    def overlap(number: Any, low: Any, high: Any, areas: Any) -> Any:
         at = ops.reshape(number, [-1, 1])
         corners = [ops.take_along_axis(one, ops.expand_dims(at, -1), 1) for one in (low, high)]
         sides = ops.minimum(high, corners[1]) - ops.maximum(low, corners[0])
@@ -28,7 +29,7 @@ def overlap_of(boxes: Any) -> Overlap:
         union = ops.take_along_axis(areas, at, 1) + areas - shared
         return ops.where(union > 0, shared / ops.where(union > 0, union, 1), 0)
 
-    return overlap
+    return (low, high, areas), overlap
 
 
 def selected(
@@ -53,22 +54,24 @@ def selected(
     every, places = ops.arange(size, dtype="int32"), ops.arange(count, dtype="int32")
     scale = 0 if sigma is None else ops.where(sigma > 0, -0.5 / ops.where(sigma > 0, sigma, 1), 0)
     is_soft = False if sigma is None else sigma > 0
+    held, overlap_with = overlap  # held by the loop: boxes may be of a graph, and scores of a Keras model
 
     def step(i: Any, state: Any) -> Any:
-        scores, numbers, values = state
+        scores, numbers, values, *held = state
         best = ops.cast(ops.argmax(scores, -1), "int32")
         value = ops.max(scores, -1, keepdims=True)
-        shared = overlap(best)
+        shared = overlap_with(best, *held)
         lowered = scores * ops.exp(scale * ops.square(shared))
         kept = ops.where(ops.logical_or(is_soft, shared <= threshold), lowered, -np.inf)
         kept = ops.where(ops.equal(scores, -np.inf), scores, kept)
         kept = ops.where(ops.equal(every, ops.expand_dims(best, -1)), -np.inf, kept)
         here = ops.logical_and(ops.equal(places, i), value > least)
-        return kept, ops.where(here, ops.expand_dims(best, -1), numbers), ops.where(here, value, values)
+        numbers = ops.where(here, ops.expand_dims(best, -1), numbers)
+        return kept, numbers, ops.where(here, value, values), *held
 
     numbers = ops.full([groups, count], -1, "int32")
     values = ops.full([groups, count], -np.inf, scores.dtype)
-    _, numbers, values = ops.fori_loop(0, count, step, (scores, numbers, values))
+    _, numbers, values, *_ = ops.fori_loop(0, count, step, (scores, numbers, values, *held))
     is_taken = numbers >= 0
     valid = ops.sum(ops.cast(is_taken, "int32"), -1)
     return ops.maximum(numbers, 0), ops.where(is_taken, values, 0), valid

@@ -9,11 +9,10 @@ from __future__ import annotations
 from math import log as _log
 from typing import Any
 
-from dovetail.core import config
+from dovetail.core import config, gradients
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.gradients import RegisterGradient
 from dovetail.core.infer import elementwise, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
@@ -110,7 +109,7 @@ def _(op: Any, g: Any) -> Any:
 WITHOUT_LABELS = "SoftmaxWithoutLabels"  # the gradient that graphs of TensorFlow's functions name, also in files
 
 
-@RegisterGradient(WITHOUT_LABELS)
+@gradients.RegisterGradient(WITHOUT_LABELS)
 def _(op: Any, g: Any) -> Any:
     """TensorFlow's gradient, which takes labels to add up to 1."""
     labels, logits, axis = op.args

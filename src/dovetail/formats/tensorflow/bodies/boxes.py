@@ -40,7 +40,8 @@ def _(
 @row("NonMaxSuppressionWithOverlaps: overlaps scores count? threshold least")
 def _(overlaps: Any, scores: Any, count: Any, threshold: Any, least: Any) -> Any:
     overlaps = ops.transpose(OPS["PadV2"](overlaps, [0, 0], [1, 1]))
-    return _first(scores, lambda number: OPS["GatherV2"](overlaps, number, 0), scalar(count), threshold, least)
+    overlap = (overlaps,), lambda number, overlaps: OPS["GatherV2"](overlaps, number, 0)
+    return _first(scores, overlap, scalar(count), threshold, least)
 
 
 def _first(
