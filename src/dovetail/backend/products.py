@@ -158,7 +158,8 @@ def set_batch_dot_mode(mode: str) -> None:
         mode: "batch", the default: the first axis is the batch, and all other axes of both are in the result.
             With "matmul", as in Keras before 2.2.5, all axes but the last two are the batch, as for `np.matmul`.  An
             `x` with one axis less is a batch of vectors.  Programs of that time, capsule networks and attention among
-            them, rely on it.  Tensors that those versions refused are multiplied as with "batch".
+            them, rely on it.  Tensors that those versions refused are multiplied as with "batch", if their sizes are
+            known.
 
     Raises:
         ValueError: the mode is something else.
