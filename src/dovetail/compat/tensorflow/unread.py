@@ -92,7 +92,6 @@ TENSORFLOW = {
     "report_uninitialized_variables.name": _NO_OPERATION,
     "_Finder.module": INTERFACE,
     "_Finder.path": INTERFACE,
-    "_Finder.spec": INTERFACE,
     "_Finder.target": INTERFACE,
     **dict.fromkeys([f"_Placement.{name}" for name in ["values", "graph", "ends", "notes", "found"]], INTERFACE),
     **dict.fromkeys(["Text.arrays", "Text.feed_dict", "Text.session"], INTERFACE),
