@@ -38,8 +38,8 @@ def type_attributes(operation: Operation) -> dict[str, Any]:
     if known is None:
         tensors = operation.inputs or operation.outputs
         return {"T": tensors[0].dtype} if tensors else {}
-    found = dict(_dtypes(operation, known))
-    return {name: found[name] for name, one in known.attrs.items() if one.kind in KINDS}
+    dtypes = dict(_dtypes(operation, known))
+    return {name: dtypes[name] for name, one in known.attrs.items() if one.kind in KINDS}
 
 
 def attributes(operation: Operation) -> dict[str, Any]:

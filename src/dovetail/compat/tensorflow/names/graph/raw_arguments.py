@@ -81,19 +81,19 @@ def _attribute(one: Attr, given: Any) -> Any:
     try:
         if is_list and isinstance(given, (str, bytes)):
             raise TypeError
-        found: Any = [convert(item) for item in given] if is_list else convert(given)
+        attribute: Any = [convert(item) for item in given] if is_list else convert(given)
     except (TypeError, ValueError):
         needed = f"a list, each {what}" if is_list else what
         raise TypeError(f"{one.word} is {describe(given)}; it must be {needed}.") from None
-    size = len(found) if is_list else found
+    size = len(attribute) if is_list else attribute
     if one.least is not None and size < one.least:
         raise ValueError(f"{one.word} is {given}; it needs at least {one.least}{' values' * is_list}.")
-    others = [item for item in (found if is_list else [found]) if not _is_allowed(item, one)]
+    others = [item for item in (attribute if is_list else [attribute]) if not _is_allowed(item, one)]
     if others:
         raise ValueError(
             f"{one.word} is {others[0] or STRING!r}; it must be one of {', '.join(map(str, one.allowed or ()))}."
         )
-    return found
+    return attribute
 
 
 def _is_allowed(value: Any, one: Attr) -> bool:
@@ -122,9 +122,9 @@ def inputs_of(known: OpDef, given: Mapping[str, Any], attrs: dict[str, Any]) -> 
             raise ValueError(f"{arg.word} has {len(value)} tensors; it needs at least {least}.")
     for arg in known.inputs:
         if arg.is_list:
-            found = [_converted(arg, one, None) for one in values[arg.name]]
-            values[arg.name] = [value for value, _ in found]
-            attrs[arg.attribute] = [dtype for _, dtype in found]
+            pairs = [_converted(arg, one, None) for one in values[arg.name]]
+            values[arg.name] = [value for value, _ in pairs]
+            attrs[arg.attribute] = [dtype for _, dtype in pairs]
     for name in dict.fromkeys(arg.attribute for arg in known.inputs if arg.attribute and not arg.is_list):
         attrs[name] = _common(known, name, values)
     for arg in known.inputs:

@@ -112,7 +112,7 @@ class Calls(Evaluator):
 
     @property
     def effects_recorded(self) -> list[Any]:
-        """The operations of the call that runs must run."""
+        """The operations of the call that are computed whatever a run asks for."""
         return [op for op in self.graph.operations[self._first :] if op.is_kept]
 
     def current(self, variable: Any) -> Any:
@@ -191,8 +191,8 @@ def _results(node: Call, name: str | None) -> list[Any]:
     is_plain = node.type in READ or node.type in SPECIAL
     specs = specs_of(node.type, node.attrs, node.inputs) if not is_plain or any(map(is_text, node.inputs)) else []
     if not is_plain and any(one.dtype == "resource" for one in (*node.known.inputs, *node.known.results)):
-        found = _on_arrays(node, *(value.strings if isinstance(value, Text) else value for value in node.inputs))
-        return [one if isinstance(one, dict) else text(one) if is_text(one) else ops.convert(one) for one in found]
+        values = _on_arrays(node, *(value.strings if isinstance(value, Text) else value for value in node.inputs))
+        return [one if isinstance(one, dict) else text(one) if is_text(one) else ops.convert(one) for one in values]
     if not is_plain or any(map(is_text, node.inputs)):
         dtypes = [STRING if spec.dtype is None else spec.dtype for spec in specs]
         return computed(partial(_on_arrays, node), node.inputs, dtypes, [spec.shape for spec in specs], name)
@@ -212,14 +212,14 @@ def _grouped(node: Call, results: list[Any]) -> Any:
     """
     reader: Any = node.reader
     results = [reader.assigned[0] if isinstance(one, Handle) else one for one in results]
-    found = []
+    named = []
     for one in node.known.results:
         count = one.count(node.attrs)
-        found.append(results[:count] if one.is_many else results[0])
+        named.append(results[:count] if one.is_many else results[0])
         results = results[count:]
-    if not found:
+    if not named:
         return group(*reader.effects_recorded) if reader.is_session else None
-    return found[0] if len(found) == 1 else namedtuple(node.type, [one.name for one in node.known.results])(*found)
+    return named[0] if len(named) == 1 else namedtuple(node.type, [one.name for one in node.known.results])(*named)
 
 
 class RawOps(ModuleType):
