@@ -23,7 +23,7 @@ from processes import Server, answer, command_line
 from timing import repeated, seconds_per_call, table
 from tqdm import tqdm
 
-from dovetail.core.engine_registry import AUTO
+from dovetail.core.engines.engine_registry import AUTO
 
 WITHOUT = "DOVETAIL_WITHOUT"  # names the ingredient that a process lacks
 

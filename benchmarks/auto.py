@@ -27,7 +27,7 @@ from processes import Server, answer, command_line
 from timing import repeated, table
 from tqdm import tqdm
 
-from dovetail.core.memory import BLOCK
+from dovetail.core.base.memory import BLOCK
 
 NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
 PEERS = {  # name → (Keras' backend, how a step is made)

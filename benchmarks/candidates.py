@@ -13,7 +13,7 @@ from typing import Any
 from timing import repeated, seconds_per_call, table
 
 import dovetail as dt
-from dovetail.core.engine_registry import list_candidates
+from dovetail.core.engines.engine_registry import list_candidates
 
 ROUNDS, SECONDS = 3, 0.4
 

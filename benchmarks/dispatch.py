@@ -17,9 +17,9 @@ from timing import compare, frames, table
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.cache import Cache
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.table import OPS
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 
 SOURCE = str(Path(dt.__file__).parent)
 MLPS = {"small": (32, (64, 128, 128, 10)), "as in steps.py": (128, (784, 512, 512, 10))}  # batch, widths of layers

@@ -115,7 +115,7 @@ def _learned(models: list[Any]) -> dict[str, Any]:
     """The fields of a run that Dovetail's measurer knows; none on Keras' own backends."""
     if "dovetail" not in sys.modules:
         return {}
-    from dovetail.execute.strategy import Strategy
+    from dovetail.execute.choice import Strategy
 
     functions = [getattr(model, f"{kind}_function", None) for model in models for kind in ("train", "predict")]
     plans = [plan for function in functions for plan in getattr(function, "plans", ()) if hasattr(plan, "measurer")]

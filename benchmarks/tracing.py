@@ -23,7 +23,7 @@ from timing import frames, table
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.graph import Graph
 from dovetail.execute.lower import lower
 from dovetail.execute.optimize import optimized_copy

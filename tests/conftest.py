@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.scopes import DEFAULT_GRAPH
+from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.scopes import DEFAULT_GRAPH
 from tests import codec, keras_backends, parts
 from tests.keras_backends import end_processes, told
 from tests.libraries import OTHERS, compile_quickly

@@ -136,7 +136,7 @@ def by_busy_fork(work: Callable[[], Any]) -> Any:
     """The result after a fork during a background import, and after one during the preparation of a plan."""
     import dovetail as dt
     from dovetail.choose.background import later
-    from dovetail.core.engine_registry import get_engine, list_engines
+    from dovetail.core.engines.engine_registry import get_engine, list_engines
 
     begun = threading.Event()
 

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from dovetail.choose import ledger, policy
-from dovetail.core.engine_registry import list_engines, set_engine
+from dovetail.core.engines.engine_registry import list_engines, set_engine
 from tests.memory import Memory
 
 CHOSEN = os.environ.get("DOVETAIL_TEST_ENGINES", "jax,torch,tensorflow").split(",")

@@ -39,22 +39,22 @@ RUNNING = ["tests/execute", "tests/functions", "tests/choose"]
 
 # source file or folder → its own tests, quick ones first; before them, the file's doctests and the tests of its name
 TRUNK = {
-    "core/cache.py": ["tests/core/test_signature.py", "tests/trace/test_trace.py"],
-    "core/dispatch.py": [
-        "tests/core/test_arguments.py",
-        "tests/core/test_errors.py",
+    "core/base/cache.py": ["tests/core/values/test_signature.py", "tests/trace/test_trace.py"],
+    "core/calls/dispatch.py": [
+        "tests/core/values/test_arguments.py",
+        "tests/core/base/test_errors.py",
         "tests/autodiff/test_tape.py",
-        "tests/core/test_gradients.py",
+        "tests/core/calls/test_gradients.py",
         "tests/trace/test_trace.py",
         "tests/ops/math/test_arithmetic.py",
     ],
     "core/rules.py": ["tests/core/test_rules.py", "tests/engines/test_rules.py"],
-    "core/signature.py": ["tests/core/test_signature.py", "tests/core/test_dispatch.py"],
-    "core/static_types.py": ["tests/core/test_static_types.py"],
-    "core/structure.py": ["tests/core/test_structure.py"],
-    "core/variable.py": ["tests/core/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
-    "core/state.py": ["tests/core/test_variable.py", *RUNNING, "tests/test_threads.py"],
-    "core/locks.py": [*RUNNING, "tests/test_threads.py", "tests/test_copies.py"],
+    "core/values/signature.py": ["tests/core/values/test_signature.py", "tests/core/calls/test_dispatch.py"],
+    "core/calls/static_types.py": ["tests/core/calls/test_static_types.py"],
+    "core/values/structure.py": ["tests/core/values/test_structure.py"],
+    "core/values/variable.py": ["tests/core/values/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
+    "core/values/state.py": ["tests/core/values/test_variable.py", *RUNNING, "tests/test_threads.py"],
+    "core/base/locks.py": [*RUNNING, "tests/test_threads.py", "tests/test_copies.py"],
     "autodiff": ["tests/autodiff"],
     "graph": ["tests/graph"],
     "passes": ["tests/passes"],
@@ -71,11 +71,11 @@ _ONLY_KEPT = "what is kept only saves time: it is made anew, and is the same"
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("autodiff/control_gradients.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
     (
-        "core/state.py",
+        "core/values/state.py",
         "0 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0) → "
         "1 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0)",
     ): "the deque is thrown away, with the None that it would keep",
-    ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
+    ("core/values/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
     ("execute/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
     ("execute/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (

@@ -16,8 +16,8 @@ import pytest
 import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
-from dovetail.core import engine_registry
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines import engine_registry
+from dovetail.core.engines.engine_registry import get_engine
 from tests.conftest import ENGINES
 
 WAYS = {
@@ -69,7 +69,7 @@ def test_tensors(engine, again, dtype):
 
 def test_a_tensor_whose_engine_is_not_installed_here(engine, monkeypatch):
     pickled = pickle.dumps(ops.constant([1.0, 2.0]))
-    monkeypatch.setattr(sys.modules["dovetail.core.engine_registry"], "list_engines", lambda: ["numpy"])
+    monkeypatch.setattr(sys.modules["dovetail.core.engines.engine_registry"], "list_engines", lambda: ["numpy"])
     with dt.engine("numpy"):
         found = pickle.loads(pickled)
     assert found.engine == "numpy" and found.numpy().tolist() == [1, 2]

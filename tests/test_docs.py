@@ -25,9 +25,9 @@ from tests.libraries import require
 require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
-from dovetail.core import gradients
-from dovetail.core.table import OPS
-from dovetail.core.user_ops import unregister_op
+from dovetail.core.base.table import OPS
+from dovetail.core.calls import gradients
+from dovetail.core.calls.user_ops import unregister_op
 from tests.packages import install
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +42,7 @@ FILE = re.compile(r"# (\w+)\.py\n")
 @pytest.fixture
 def undisturbed(monkeypatch, tmp_path):
     """A folder to import from; the op table, gradients and engines are restored after the test."""
-    module = sys.modules["dovetail.core.engine_registry"]
+    module = sys.modules["dovetail.core.engines.engine_registry"]
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
     monkeypatch.setattr(module, "_chooses", False)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.choose.background import later
-from dovetail.core.locks import holding, let_forks_wait, make_lock
+from dovetail.core.base.locks import holding, let_forks_wait, make_lock
 from tests.conftest import ENGINES
 from tests.forked import PROGRAMS, WAYS
 

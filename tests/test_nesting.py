@@ -13,8 +13,8 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.compat import tensorflow as tf
-from dovetail.core.errors import describe
-from dovetail.core.structure import DEEPEST, flatten, map_structure, no_tree, unflatten
+from dovetail.core.base.errors import describe
+from dovetail.core.values.structure import DEEPEST, flatten, map_structure, no_tree, unflatten
 
 X = np.ones(2, "float32")
 STEEP = 5000

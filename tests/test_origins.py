@@ -13,7 +13,7 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.optimize import optimized_copy
 from dovetail.passes.composites import inline_composites

@@ -12,9 +12,9 @@ import pytest
 
 import dovetail as dt
 from dovetail.cli import demo
-from dovetail.core.engine_registry import BUILT_IN
-from dovetail.core.hooks import _Hooks, hooks
-from dovetail.core.version import VERSION
+from dovetail.core.base.hooks import _Hooks, hooks
+from dovetail.core.base.version import VERSION
+from dovetail.core.engines.engine_registry import BUILT_IN
 from tests.libraries import require
 
 OF_LIBRARIES = tuple(
@@ -60,7 +60,7 @@ HOOKS = [name for name in _Hooks.__annotations__ if name not in vars(_Hooks) and
 
 
 def test_a_hook_imports_the_module_that_sets_it():
-    program = f"import dovetail; from dovetail.core.hooks import hooks; [getattr(hooks, name) for name in {HOOKS}]"
+    program = f"import dovetail; from dovetail.core.base.hooks import hooks; [getattr(hooks, name) for name in {HOOKS}]"
     subprocess.run([sys.executable, "-c", program], check=True)
     set_at_once = {"forms", "meet_differentiably", "meet_traced", "run_keras", "tensorflow"}
     assert {*HOOKS} == {*hooks.owners, *set_at_once}

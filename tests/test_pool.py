@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

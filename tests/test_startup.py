@@ -17,7 +17,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from dovetail.core.version import VERSION
+from dovetail.core.base.version import VERSION
 from tests.libraries import require
 
 require("setuptools", "it builds the wheels")

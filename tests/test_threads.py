@@ -10,8 +10,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.locks import Guard, holding, join, make_lock
+from dovetail.core.base.locks import Guard, holding, join, make_lock
+from dovetail.core.engines.engine_registry import get_engine
 
 THREADS = 6
 

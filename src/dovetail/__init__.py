@@ -5,20 +5,27 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from dovetail import engines, ops
-from dovetail.core import config, dtypes, errors, kinds
-from dovetail.core import memory as _memory
-from dovetail.core.accounting import MemoryInfo, memory_info, set_allocator, set_memory_limit
-from dovetail.core.devices import set_soft_placement, soft_placement
-from dovetail.core.engine_registry import BUILT_IN as _BUILT_IN
-from dovetail.core.engine_registry import list_engines, register_engine, set_engine, set_threads, unregister_engine
-from dovetail.core.gradients import RegisterGradient, gradient_override_map
-from dovetail.core.hooks import hooks as _hooks
-from dovetail.core.places import device, engine, place
-from dovetail.core.spec import TensorSpec, spec
+from dovetail.core import dtypes, kinds
+from dovetail.core.base import config, errors
+from dovetail.core.base import memory as _memory
+from dovetail.core.base.hooks import hooks as _hooks
+from dovetail.core.base.version import VERSION as __version__
+from dovetail.core.calls.gradients import RegisterGradient, gradient_override_map
+from dovetail.core.calls.user_ops import register_op, unregister_op
+from dovetail.core.engines.devices import set_soft_placement, soft_placement
+from dovetail.core.engines.engine_registry import BUILT_IN as _BUILT_IN
+from dovetail.core.engines.engine_registry import (
+    list_engines,
+    register_engine,
+    set_engine,
+    set_threads,
+    unregister_engine,
+)
 from dovetail.core.tensor import Tensor
-from dovetail.core.user_ops import register_op, unregister_op
-from dovetail.core.variable import Variable
-from dovetail.core.version import VERSION as __version__
+from dovetail.core.values.accounting import MemoryInfo, memory_info, set_allocator, set_memory_limit
+from dovetail.core.values.places import device, engine, place
+from dovetail.core.values.spec import TensorSpec, spec
+from dovetail.core.values.variable import Variable
 from dovetail.interop import import_hooks
 from dovetail.ops.random.generator import Generator
 
@@ -111,8 +118,8 @@ def __dir__() -> list[str]:
 
 
 def _forms() -> None:
-    for package in ("edit", "execute", "functions", "sessions"):
-        _import_module(f"dovetail.{package}")
+    for module in ("edit", "execute", "functions.function_files", "functions.plan_files", "sessions"):
+        _import_module(f"dovetail.{module}")
 
 
 _BUILT_IN.update(engines.BUILT_IN)

@@ -159,6 +159,6 @@ def _refusal(problem: object) -> ImportError:
 
 
 def _importing() -> AbstractContextManager[None]:
-    from dovetail.core.garbage import importing
+    from dovetail.core.base.garbage import importing
 
     return importing()

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.errors import describe, op_error
-from dovetail.core.texts import aligned
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.texts import aligned
 from dovetail.functions.taps import Taps
 from dovetail.interop.privates import Callback
 

@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary
 import dovetail
 from dovetail import ops
 from dovetail.backend.sparse import values_of
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import scopes
 from dovetail.core.op import Op
-from dovetail.core.scopes import scopes
-from dovetail.core.value_kinds import ValueKind, is_recorded, register
+from dovetail.core.values.value_kinds import ValueKind, is_recorded, register
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.interop.keras import computing, saving

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from dovetail.core import config
+from dovetail.core.base import config
 
 
 def set_image_data_format(data_format: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from dovetail.core.variable import Variable as State
+from dovetail.core.values.variable import Variable as State
 from dovetail.saved_model.loading import LoadedModel, load
 from dovetail.saved_model.objects import RestoredFunction
 from dovetail.saved_model.signatures import Signature

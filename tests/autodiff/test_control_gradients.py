@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests.ops.control.programs import agree, constants_alone, draw, gradient, prefix, programs, total
 from tests.ops.table import finite_differences
 

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.transplant import copy_into
 from dovetail.execute.plan import Plan
 from dovetail.passes.cse import merge_common

@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.autodiff.vjp import split
 from dovetail.compat.tf_graph.definition import snapshot
 from dovetail.compat.tf_graph.importing import import_definition
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.graph import Graph
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place

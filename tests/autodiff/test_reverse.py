@@ -8,9 +8,9 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff import reverse
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import Op
+from dovetail.core.values.infer import elementwise
 
 
 def node_of(op, **more):

@@ -7,7 +7,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.plan import Plan
 
 CONSTANT = np.array([2.0, 5.0])

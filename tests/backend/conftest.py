@@ -15,8 +15,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.scopes import DEFAULT_GRAPH
+from dovetail.core.base.scopes import DEFAULT_GRAPH
+from dovetail.core.engines.engine_registry import get_engine
 from tests.backend.parity import oracle
 from tests.conftest import ENGINES
 

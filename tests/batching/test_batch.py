@@ -8,7 +8,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.batching import batch, rows, table
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.base.windows import CONVOLUTIONS
 from tests.ops.table import CASES, cases, draw, leaves
 
 FUNCTIONS = {"If", "While", "Scan", "WhileGrad", "Call"}  # the whole function runs example by example

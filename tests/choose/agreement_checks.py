@@ -12,7 +12,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import ledger, measured_plan, policy
 from dovetail.choose.candidate import Candidate
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 dt.distributed.init(timeout=30)
 RANK = dt.distributed.rank()

@@ -12,7 +12,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose import jobs, measured_plan, measurer, records
-from dovetail.core import cache_folder
+from dovetail.core.base import cache_folder
 from tests.functions.interrupted import LONG_AGO
 
 NOBODY = 54321  # this number belongs to no user

@@ -16,7 +16,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose import measured_plan, measurer
-from dovetail.core.scopes import scopes
+from dovetail.core.base.scopes import scopes
 from dovetail.functions.function import Function, Options
 from tests.functions.interrupted import LONG_AGO, Stop
 

@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.choose import costs, jobs, ledger, measured_plan, measurer, policy
 from dovetail.choose.candidate import Candidate
 from dovetail.choose.ledger import Ledger
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 from tests.conftest import ENGINES
 
 CALLS = 400  # enough to find the best strategy of fast engines

@@ -11,7 +11,7 @@ from dovetail.choose import policy
 from dovetail.choose.costs import SPREAD
 from dovetail.choose.ledger import SHARE, Ledger
 from dovetail.choose.policy import Arm, Estimate, State
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 SLOWED = 1.3  # a call takes this many times as long while something is prepared
 JUMP = 1 / 40  # if nothing is decided, this share of the steps so far runs at once

@@ -11,8 +11,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose.agreement import Agreement
 from dovetail.choose.policy import UNPREDICTED, Arm
-from dovetail.core.collectives import NOTE, WORLD
-from dovetail.execute.strategy import Strategy
+from dovetail.core.engines.collectives import NOTE, WORLD
+from dovetail.execute.choice import Strategy
 from tests.distributed import ranks
 from tests.libraries import require
 

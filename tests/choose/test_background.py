@@ -10,11 +10,11 @@ import threading
 import pytest
 
 from dovetail.choose.background import later
-from dovetail.core.ending import stop_if_ending
+from dovetail.core.base.ending import stop_if_ending
 
 UNENDING = """
 import sys, threading, time
-from dovetail.core.ending import stop_if_ending
+from dovetail.core.base.ending import stop_if_ending
 from dovetail.choose.background import later
 
 begun = threading.Event()

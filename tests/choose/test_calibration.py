@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.choose import calibration, costs, records
 from dovetail.choose.costs import Corrections
-from dovetail.core import cache_folder
+from dovetail.core.base import cache_folder
 
 
 @pytest.fixture(autouse=True)

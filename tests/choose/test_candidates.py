@@ -8,8 +8,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose.candidate import Candidate, split_strategies
-from dovetail.core.engine_registry import get_engine
-from dovetail.execute.strategy import Strategy
+from dovetail.core.engines.engine_registry import get_engine
+from dovetail.execute.choice import Strategy
 from tests.conftest import ENGINES, SEED
 
 SEEDS = range(SEED, SEED + 40)

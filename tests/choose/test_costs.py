@@ -10,7 +10,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import costs, rates
 from dovetail.choose.costs import Corrections, work_of
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 
 
 def graph_of(function, *shapes):

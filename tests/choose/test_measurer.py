@@ -11,9 +11,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import costs, ledger, measured_plan, measurer, policy
 from dovetail.choose.candidate import Candidate
-from dovetail.core import engine_registry, memory
-from dovetail.core.engine_registry import get_engine, list_candidates
-from dovetail.execute.strategy import Strategy
+from dovetail.core.base import memory
+from dovetail.core.engines import engine_registry
+from dovetail.core.engines.engine_registry import get_engine, list_candidates
+from dovetail.execute.choice import Strategy
 from dovetail.functions.function import Function, Options
 from tests.choose.measuring import (
     CALLS,

@@ -12,7 +12,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose.measured_plan import MeasuredPlan
-from dovetail.core import engine_registry
+from dovetail.core.engines import engine_registry
 from tests.choose.measuring import X
 from tests.conftest import ENGINES
 
@@ -42,7 +42,7 @@ def test_engines_are_chosen_unless_a_program_says_one(said, chooses):
 
 IN_A_CHILD = """
 import os, numpy as np, dovetail as dt
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 total = dt.Variable(np.zeros(3, "float32"))
 steady = dt.function(lambda x: x + 1.0, deterministic=True)

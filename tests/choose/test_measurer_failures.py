@@ -9,9 +9,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import policy
 from dovetail.choose.candidate import Candidate, NotDelivered
-from dovetail.core import engine_registry
+from dovetail.core.engines import engine_registry
+from dovetail.execute.choice import Strategy
 from dovetail.execute.plan import Plan
-from dovetail.execute.strategy import Strategy
 from tests.choose.measuring import (
     CALLS,
     X,

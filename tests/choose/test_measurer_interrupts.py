@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.choose import background, candidate, jobs, ledger, measured_plan, measurer, policy, records
 from dovetail.choose.candidate import Candidate
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests.choose.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
 from tests.choose.measuring import learn_freely
 from tests.conftest import ENGINES, SEED

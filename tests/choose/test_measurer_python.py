@@ -10,8 +10,8 @@ from dovetail import ops
 from dovetail.choose import policy
 from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.choose.measurer import Measurer
+from dovetail.execute.choice import Strategy
 from dovetail.execute.plan import Plan
-from dovetail.execute.strategy import Strategy
 from dovetail.ops.control.host_calls import py_func, require
 from tests.choose.measuring import Clock, X, begin_on, called, needs_two
 from tests.conftest import ENGINES

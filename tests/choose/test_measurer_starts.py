@@ -11,9 +11,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import costs, jobs, ledger, measured_plan, measurer
 from dovetail.choose.measured_plan import MeasuredPlan
-from dovetail.core import engine_registry
-from dovetail.core.engine_registry import list_candidates
-from dovetail.execute.strategy import Strategy
+from dovetail.core.engines import engine_registry
+from dovetail.core.engines.engine_registry import list_candidates
+from dovetail.execute.choice import Strategy
 from tests.choose.measuring import (
     CALLS,
     Clock,

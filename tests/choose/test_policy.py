@@ -13,7 +13,7 @@ import pytest
 from dovetail.choose import ledger, policy
 from dovetail.choose.ledger import SHARE, Ledger
 from dovetail.choose.policy import Arm, Estimate, State
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 from tests.choose.simulated import random_set, recorded
 from tests.conftest import SEED
 from tests.parts import WHOLE

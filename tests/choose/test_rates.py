@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.choose import rates
 from dovetail.choose.rates import AVX2, AVX512, GPU, STRANGER, TABLES
-from dovetail.core.engine_registry import BUILT_IN
+from dovetail.core.engines.engine_registry import BUILT_IN
 
 
 @pytest.fixture

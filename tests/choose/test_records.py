@@ -16,9 +16,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import ledger, records
 from dovetail.choose.report import Report
-from dovetail.core import cache_folder
-from dovetail.execute.choice import Row
-from dovetail.execute.strategy import Strategy
+from dovetail.core.base import cache_folder
+from dovetail.execute.choice import Row, Strategy
 from tests.choose.measuring import Clock, called, learn_freely
 from tests.conftest import ENGINES
 
@@ -130,7 +129,7 @@ def test_later_lines_replace_earlier_ones_and_files_stay_small(folder, monkeypat
 
 
 def test_several_processes_append(folder):
-    program = "import sys; from dovetail.choose import records; from dovetail.execute.strategy import Strategy\n"
+    program = "import sys; from dovetail.choose import records; from dovetail.execute.choice import Strategy\n"
     program += "records.HALF = 2000\n"  # so the file is rewritten again and again
     program += f"for i in range(50): records.append('{KEY}', 'step', Strategy(sys.argv[1], str(i)), [1.0], i)"
     running = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("numpy", "torch", "jax")]

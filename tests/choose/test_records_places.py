@@ -20,8 +20,8 @@ import pytest
 
 from dovetail.choose import measured_plan, records
 from dovetail.cli.main import main
-from dovetail.core import cache_folder
-from dovetail.execute.strategy import Strategy
+from dovetail.core.base import cache_folder
+from dovetail.execute.choice import Strategy
 from tests.choose.hostile_places import X, made, settle
 from tests.choose.measuring import Clock, learn_freely
 from tests.choose.test_records import GOOD, KEY, TIMES

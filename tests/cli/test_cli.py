@@ -11,7 +11,7 @@ import dovetail as dt
 from dovetail.cli import INTERRUPTED
 from dovetail.cli import engines as engines_command
 from dovetail.cli.main import main
-from dovetail.core.engine_registry import BUILT_IN, BuiltIn, get_engine
+from dovetail.core.engines.engine_registry import BUILT_IN, BuiltIn, get_engine
 
 
 def test_help_teaches(capsys):
@@ -116,7 +116,7 @@ def test_interrupted(monkeypatch, capsys):
 
 def test_a_missing_engine_is_an_error_in_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(BUILT_IN, "torch", BuiltIn("dovetail.engines.torch", "no_such_library", "pip install it"))
-    monkeypatch.setattr(sys.modules["dovetail.core.engine_registry"], "_loaded", {})
+    monkeypatch.setattr(sys.modules["dovetail.core.engines.engine_registry"], "_loaded", {})
     assert main(["demo", "--engine", "torch", "--out", str(tmp_path)]) == 1
     assert "which is not installed: pip install it" in capsys.readouterr().err
 

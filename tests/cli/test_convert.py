@@ -14,7 +14,7 @@ import pytest
 import dovetail as dt
 from dovetail.cli import convert, forms, writers
 from dovetail.cli.main import main
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.kinds import KINDS
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.formats.wire.messages import ONNX

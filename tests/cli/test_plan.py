@@ -7,9 +7,8 @@ import pytest
 from dovetail.choose import records
 from dovetail.choose.report import Report
 from dovetail.cli.main import main
-from dovetail.core import cache_folder
-from dovetail.execute.choice import Row
-from dovetail.execute.strategy import Strategy
+from dovetail.core.base import cache_folder
+from dovetail.execute.choice import Row, Strategy
 
 KEYS = ["ab" * 20, "cd" * 20]
 

@@ -9,7 +9,7 @@ import pytest
 from dovetail.choose import calibration, costs, rates
 from dovetail.choose.costs import Corrections
 from dovetail.cli.main import main
-from dovetail.core import cache_folder
+from dovetail.core.base import cache_folder
 from dovetail.functions import rate_programs
 
 

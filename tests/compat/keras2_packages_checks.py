@@ -36,7 +36,7 @@ from keras.models import Model, Sequential
 from keras.optimizers import Optimizer
 from keras.utils.test_utils import get_test_data, keras_test
 
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests.keras_backends import main
 
 

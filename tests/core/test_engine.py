@@ -3,7 +3,7 @@
 import pytest
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 
 MEMBERS = 90  # of an engine, all parts and attributes together: the number does not grow
 IN_PART = 25

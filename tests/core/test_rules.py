@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.core.rules import CALLS, EAGER, LAYERS, NATIVE, OUT, PROGRAM, WITH_OUT, Rules
 from dovetail.core.tensor import Tensor
 from dovetail.engines import numpy as living

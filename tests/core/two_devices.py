@@ -9,7 +9,7 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 
 FIRST, SECOND = "cpu:0", "cpu:1"
 

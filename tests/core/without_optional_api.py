@@ -3,8 +3,8 @@
 import numpy as np
 
 import dovetail as dt
-from dovetail.core import optional_api
-from dovetail.core.table import OPS
+from dovetail.core.base import optional_api
+from dovetail.core.base.table import OPS
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 
 NAMES = [

@@ -13,7 +13,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from tests.distributed import ranks
 from tests.libraries import require
 

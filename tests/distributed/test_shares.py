@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.compat.tensorflow.names.estimators.distribute import DistributedDataset
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from dovetail.distributed import shares
 from tests.conftest import SEED
 

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.edit.patterns import match, scalar_constant, uniform_constant, wildcards
 from tests.edit.random_edits import dump
 

@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import UnknownEngine
-from dovetail.core.pin import Pin
+from dovetail.core.base.errors import UnknownEngine
+from dovetail.core.base.pin import Pin
 from tests.passes.checks import traced
 
 X = np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import dovetail as dt
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.plan import Plan
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 from tests.ops.test_table import check_close

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core import cache_folder
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.base import cache_folder
+from dovetail.core.engines.engine_registry import get_engine
 from tests.conftest import ENGINES
 
 pytestmark = pytest.mark.skipif("jax" not in ENGINES or not hasattr(os, "geteuid"), reason="nothing is kept")
@@ -234,6 +234,6 @@ def test_a_cache_of_the_user_is_left_alone(tmp_path, name):
 def test_it_is_kept_where_tensorflow_imported_jax(tmp_path):
     if "tensorflow" not in ENGINES:
         pytest.skip("tensorflow is not installed")
-    before = "from dovetail.core.engine_registry import get_engine; get_engine('tensorflow')"
+    before = "from dovetail.core.engines.engine_registry import get_engine; get_engine('tensorflow')"
     ran(tmp_path, before, TF_ENABLE_ONEDNN_OPTS="0")  # else TensorFlow writes to stderr on some processors
     assert entries(tmp_path)

@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core import memory
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.base import memory
+from dovetail.core.engines.engine_registry import get_engine
 from tests.libraries import Library, require
 
 jax, export = map(Library, ("jax", "jax.export"))

@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.base.windows import CONVOLUTIONS
+from dovetail.core.engines.engine_registry import get_engine
 from tests.libraries import Library
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 

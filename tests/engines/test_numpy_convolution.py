@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from dovetail.core.base.windows import Windows, join_shape, split_shape
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.windows import Windows, join_shape, split_shape
 from dovetail.engines import numpy_convolution
 from dovetail.engines.numpy import rules
 

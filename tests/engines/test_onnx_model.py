@@ -11,9 +11,9 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import BUILT_IN, HEIRS, get_engine, list_candidates
-from dovetail.core.errors import EngineNotInstalled, UnknownEngine
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import BUILT_IN, HEIRS, get_engine, list_candidates
 from dovetail.edit.graph import GraphTensor
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.placement import Place
@@ -316,7 +316,7 @@ def test_auto_chooses_among_it():
 
 def test_without_the_library_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(BUILT_IN, "onnxruntime", BUILT_IN["onnxruntime"]._replace(library="no_such_library"))
-    monkeypatch.setattr("dovetail.core.engine_registry._loaded", {})
+    monkeypatch.setattr("dovetail.core.engines.engine_registry._loaded", {})
     with pytest.raises(EngineNotInstalled, match="pip install onnxruntime"):
         get_engine("onnxruntime")
 

@@ -10,8 +10,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.claims import NotClaimed
 from tests.engines.models import check_case
 from tests.libraries import require

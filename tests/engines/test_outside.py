@@ -14,7 +14,8 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core import engine_registry, value_kinds
+from dovetail.core.engines import engine_registry
+from dovetail.core.values import value_kinds
 from tests.engines import boxed
 from tests.engines.boxed import Box
 from tests.ops import test_table, test_table_gradients

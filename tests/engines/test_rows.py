@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.engines import rows
 
 SHAPES = [(4, 5), (300, 40), (), (0, 2), (7,)] * 4

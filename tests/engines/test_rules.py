@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from dovetail.core import arguments, dispatch
-from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.calls import dispatch
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from dovetail.core.rules import OUT
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import arguments
 from tests.conftest import RULE_BY_RULE
 from tests.ops.table import CASES, draw
 
@@ -53,7 +54,7 @@ def test_out_rules_fill_their_array(found, rng):
 
 
 def test_every_rule_is_of_an_op(engine):
-    from dovetail.core.table import OPS
+    from dovetail.core.base.table import OPS
 
     found = current_engine()
     assert sorted(name for name in {*found.rules, *found.out_rules, *found.fresh} if name not in OPS) == []

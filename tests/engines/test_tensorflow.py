@@ -5,8 +5,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place
 from dovetail.execute.plan import Plan

@@ -6,7 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import dtypes
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from tests.conftest import ENGINES
 from tests.libraries import Library, require
 from tests.ops.table import draw, identifier, leaves

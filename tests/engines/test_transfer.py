@@ -9,7 +9,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.dtypes import ALL
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
 from dovetail.interop.dlpack import from_dlpack, to_dlpack
 

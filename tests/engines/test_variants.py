@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.rules import PROGRAM
-from dovetail.core.table import OPS
-from dovetail.core.windows import CONVOLUTIONS, POOLS
 from dovetail.execute.plan import Plan
 from tests.conftest import ENGINES
 from tests.libraries import require

@@ -6,10 +6,11 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core import engine_registry, value_kinds
+from dovetail.core.base.errors import EngineNotInstalled, UnknownEngine
 from dovetail.core.engine import Engine
-from dovetail.core.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.engines import engine_registry
 from dovetail.core.rules import Rules
+from dovetail.core.values import value_kinds
 from dovetail.execute.plan import Plan
 from tests.engines.whole_graphs import CONVERTED
 from tests.packages import OUTSIDE

@@ -12,8 +12,8 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.compat import tensorflow as tf
-from dovetail.core.devices import soft_placement_of_run
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.devices import soft_placement_of_run
+from dovetail.core.engines.engine_registry import get_engine
 from tests.execute.test_random_pins import check_pins
 
 FIRST, SECOND = "cpu:0", "cpu:1"

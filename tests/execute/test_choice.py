@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dovetail as dt
-from dovetail.execute.choice import Choice, Row, strategy_of
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Choice, Row, Strategy, strategy_of
 
 
 @pytest.mark.parametrize(("written", "strategy"), [

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.rules import Rules
 from dovetail.execute import plan as plan_module
 from dovetail.execute.claims import NotClaimed, require_claimed

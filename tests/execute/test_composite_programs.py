@@ -5,8 +5,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
 from dovetail.execute import composite_programs
 from dovetail.execute.composite_programs import run_body

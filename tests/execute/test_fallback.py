@@ -9,11 +9,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import costs, policy
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring
-from dovetail.core.engine_registry import get_engine
-from dovetail.execute.choice import Choice
+from dovetail.core.engines.engine_registry import get_engine
+from dovetail.execute.choice import Choice, Strategy
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.fallback import last_resort, plan_on
-from dovetail.execute.strategy import Strategy
 from tests.packages import OUTSIDE
 
 X = np.linspace(0, 1, 3, dtype="float32")

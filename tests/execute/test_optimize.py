@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.plan import Plan
 from tests.conftest import RULE_BY_RULE

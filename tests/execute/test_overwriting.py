@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from tests.ops.nn.test_optimizers import STEPS, check, expected
 
 OVERWRITING = [name for name in ("torch",) if name in dt.list_engines()]

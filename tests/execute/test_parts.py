@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.plan import Plan
 from tests.libraries import require
 

@@ -8,10 +8,10 @@ import pytest
 import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
-from dovetail.core import engine_registry
-from dovetail.core.devices import soft_placement_of_run
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import UnknownEngine
+from dovetail.core.base.errors import UnknownEngine
+from dovetail.core.engines import engine_registry
+from dovetail.core.engines.devices import soft_placement_of_run
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.rules import Rules
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.optimize import optimized_copy
@@ -77,7 +77,7 @@ def test_an_unknown_engine_names_the_operation_and_the_line(name):
 
 
 def test_an_engine_that_is_not_installed_names_the_operation(monkeypatch):
-    from dovetail.core.errors import EngineNotInstalled
+    from dovetail.core.base.errors import EngineNotInstalled
 
     monkeypatch.setitem(
         engine_registry.BUILT_IN, "other", engine_registry.BuiltIn("other", "library_that_nobody_has", "pip install it")

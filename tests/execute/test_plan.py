@@ -7,8 +7,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import StaleValueError
+from dovetail.core.base.errors import StaleValueError
+from dovetail.core.engines.engine_registry import current_engine
 
 
 def stepping(size=2000):

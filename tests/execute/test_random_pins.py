@@ -10,7 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
 from dovetail.ops.control.plumbing import STRUCTURAL
 from tests.conftest import ENGINES, SEED

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from tests.passes.checks import traced
 
 pytestmark = pytest.mark.skipif("jax" not in dt.list_engines(), reason="no engine consumes arrays but jax")

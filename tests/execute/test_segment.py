@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place
 from dovetail.execute.plan import Plan

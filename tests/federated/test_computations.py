@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import federated as fed
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.federated.computations import ONNX, unpack
 from dovetail.formats import safetensors
 from tests.federated.problems import (

@@ -16,7 +16,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import federated as fed
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.federated.rounds import FILE, Refused, Rounds
 from dovetail.formats import safetensors
 from tests.federated.problems import DATA, WEIGHTS, drawn, loss

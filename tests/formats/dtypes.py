@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import dovetail as dt
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.ops.samples import Array
 from tests.formats.graphs import graph_of, values
 from tests.ops.table import filled

@@ -29,7 +29,7 @@ from dovetail.formats.wire.bundle import Bundle, write_bundle
 
 WATCHED = tuple(
     os.sep.join(("dovetail", *name.split("/")))
-    for name in ("core/files.py", "formats/safetensors.py", "formats/wire/bundle.py")
+    for name in ("core/base/files.py", "formats/safetensors.py", "formats/wire/bundle.py")
 )
 VALUES = [{"w": np.full((300, 300), number), "n": np.array(number)} for number in (1.0, 2.0)]
 

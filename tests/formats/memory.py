@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 
 
 def memory(name: str) -> int:

@@ -26,7 +26,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.formats.files import by_hand
 
 LONGEST, MOST = 5.0, 1 << 30  # seconds of a process, and bytes of memory, that a file may take

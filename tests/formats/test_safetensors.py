@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dovetail.core import dtypes
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.safetensors import LONGEST, read, write
 from tests.formats.files import by_hand, numbers, parts, tensor
 from tests.libraries import require

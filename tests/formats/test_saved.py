@@ -18,8 +18,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import dtypes
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import FormatError, StaleValueError
+from dovetail.core.base.errors import FormatError, StaleValueError
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.formats import saved, strict_json
 from dovetail.formats.safetensors import read
 from dovetail.formats.summary.kinds import summarize

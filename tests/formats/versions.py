@@ -10,8 +10,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.execute.choice import Choice, Row
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Choice, Row, Strategy
 
 DTYPES = ("bool", "int8", "uint64", "float16", "bfloat16", "float8_e5m2", "float32", "complex64", "complex128")
 CHOICE = Choice(Strategy("numpy"), (Row(Strategy("numpy"), 0.5, 0.25, 3), Row(Strategy("torch", "", 1), problem="no")))

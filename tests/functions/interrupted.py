@@ -15,8 +15,8 @@ import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
 from dovetail.choose import measurer
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.scopes import record_on, scopes
+from dovetail.core.base.scopes import record_on, scopes
+from dovetail.core.engines.engine_registry import current_engine
 
 COUNT = 12
 LONG_AGO = -1e12  # seconds; after so long, learning may cost anything

@@ -12,8 +12,8 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.core.base.errors import RetracingWarning
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import RetracingWarning
 
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 

@@ -12,7 +12,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.functions.function import GraphFunction
 from dovetail.functions.function_files import TracedFunction
 from dovetail.ops.control.host_calls import py_func
@@ -34,8 +34,8 @@ def model(calls):
 
 
 def same(found, expected):
-    leaves, structure = dt.core.structure.flatten(found)
-    others, other = dt.core.structure.flatten(expected)
+    leaves, structure = dt.core.values.structure.flatten(found)
+    others, other = dt.core.values.structure.flatten(expected)
     assert structure == other and len(leaves) == len(others)
     for leaf, original in zip(leaves, others, strict=True):
         assert type(leaf) is type(original)

@@ -11,11 +11,10 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose.measured_plan import MeasuredPlan
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import FormatError
-from dovetail.execute.choice import Choice, Row
+from dovetail.core.base.errors import FormatError
+from dovetail.core.engines.engine_registry import get_engine
+from dovetail.execute.choice import Choice, Row, Strategy
 from dovetail.execute.plan import Plan
-from dovetail.execute.strategy import Strategy
 from tests.choose.measuring import Clock, called, learn_freely
 from tests.choose.test_records import needs_two
 from tests.formats.test_saved import again, changed

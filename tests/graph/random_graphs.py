@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core import dispatch
-from dovetail.core.arguments import as_tensor, dtype_of
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.scopes import not_building
+from dovetail.core.base.scopes import not_building
+from dovetail.core.calls import dispatch
+from dovetail.core.engines.engine_registry import get_engine
+from dovetail.core.values.arguments import as_tensor, dtype_of
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import outermost_of
 

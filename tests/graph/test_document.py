@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.gradients import RegisterGradient
+from dovetail.core.calls.gradients import RegisterGradient
 from dovetail.graph.attributes import Beside, Refused, decode, encode
 from dovetail.graph.document import document_of, graph_of
 from dovetail.ops.control.host_calls import py_func

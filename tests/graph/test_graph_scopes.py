@@ -12,8 +12,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.compat.tf_graph.definition import node_def_of
-from dovetail.core.devices import soft_placement_of_run
-from dovetail.core.pin import Pin
+from dovetail.core.base.pin import Pin
+from dovetail.core.engines.devices import soft_placement_of_run
 from dovetail.core.wish import Wish
 from dovetail.graph.attributes import Beside
 from dovetail.graph.document import document_of, graph_of

@@ -9,7 +9,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.errors import GradientLostWarning
+from dovetail.core.base.errors import GradientLostWarning
 from tests.libraries import Library, require
 
 tf = Library("tensorflow")

@@ -19,8 +19,8 @@ from keras import ops
 from keras.src import backend
 
 import dovetail as dt
-from dovetail.core import memory
-from dovetail.core.hooks import hooks
+from dovetail.core.base import memory
+from dovetail.core.base.hooks import hooks
 from tests.keras_backends import main
 
 IN_SRC = ("distribution_lib", "ops.core", "specs", "tensors", "trainer", "variable")

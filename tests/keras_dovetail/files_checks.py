@@ -18,7 +18,7 @@ import pytest
 from keras import layers
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.interop.keras_files import compiling
 from tests.formats.keras.test_weights import MODELS, changed
 from tests.formats.memory import little

@@ -15,9 +15,9 @@ from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParalle
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import chooses_engine
-from dovetail.core.variable import Variable
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import chooses_engine
+from dovetail.core.values.variable import Variable
 
 DEVICES = keras.distribution.list_devices()
 RNG = np.random.default_rng(5)

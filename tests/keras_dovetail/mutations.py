@@ -23,7 +23,7 @@ import keras
 from keras import layers
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.interop.keras_files import files
 from tests.formats.keras import mutations as hdf5
 from tests.formats.mutations import block, bounded, command, cut, flip, replaced

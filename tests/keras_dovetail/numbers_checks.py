@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 import dovetail as dt
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from dovetail.ops.random import dropout
 from keras_dovetail.src import random as keras_random
 from keras_dovetail.src.parallel import shards

@@ -19,7 +19,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
-from dovetail.core import gradients
+from dovetail.core.calls import gradients
 from tests.keras_backends import ENGINES, main, told
 from tests.keras_dovetail.seeds_by_tensorflow import SEEDS
 

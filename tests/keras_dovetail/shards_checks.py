@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import dovetail as dt
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from dovetail.distributed.random_states import same_random_state
 from keras_dovetail.src.parallel import merging
 from tests.keras_dovetail.shards_cases import CASES, RNG, SHORT, WEIGHTS, Largest, X, Y, mlp, normed

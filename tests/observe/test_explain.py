@@ -13,9 +13,9 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.choose.candidate import Candidate
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.routines import NOT_REPORTED
-from dovetail.execute.strategy import Strategy
+from dovetail.core.engines.engine_registry import get_engine
+from dovetail.core.engines.routines import NOT_REPORTED
+from dovetail.execute.choice import Strategy
 from dovetail.observe.engine_routines import reported, segments_of
 from tests.conftest import ENGINES
 from tests.libraries import require

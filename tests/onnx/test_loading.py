@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 
 X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
 W = np.linspace(0, 1, 12, dtype="float32").reshape(4, 3)

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from onnx.parser import parse_model
 
 import dovetail as dt
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from tests.formats.onnx.running import run, session, session_of
 from tests.libraries import require
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from tests.formats.onnx.running import onnx, run, session, trained
 from tests.libraries import require
 

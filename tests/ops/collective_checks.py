@@ -7,8 +7,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.collectives import WORLD
-from dovetail.core.errors import CollectiveError
+from dovetail.core.base.errors import CollectiveError
+from dovetail.core.engines.collectives import WORLD
 from dovetail.distributed import transport
 from tests.engines.test_transfer import pointer
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.ops.samples import Array, Sample
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]

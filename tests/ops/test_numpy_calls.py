@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import GradientLostWarning
+from dovetail.core.base.errors import GradientLostWarning
 from dovetail.ops.operators import NUMPY
 
 A = np.array([1.0, 2.0], "float32")

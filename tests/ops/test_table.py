@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core import dispatch, infer_call
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.calls import dispatch, infer_call
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 from tests.ops.table import (
     CASES,

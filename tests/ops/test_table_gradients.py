@@ -11,7 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests.ops.table import (
     CASES,
     Function,

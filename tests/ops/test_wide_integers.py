@@ -15,7 +15,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from tests.conftest import ENGINES
 
 X = np.float32([10, 11, 12, 13, 14, 15])

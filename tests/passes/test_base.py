@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.optimize import optimized_copy
 from dovetail.passes import base

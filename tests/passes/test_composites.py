@@ -2,7 +2,7 @@
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.passes.base import run
 from dovetail.passes.composites import inline_composites
 from tests.passes.checks import keeps_random_graphs, optimized, traced, types

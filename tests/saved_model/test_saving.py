@@ -11,7 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import StaleValueError
+from dovetail.core.base.errors import StaleValueError
 from tests.libraries import Library, require
 
 require("tensorflow", "it loads the saved models")

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.plan import Plan
 from dovetail.sessions.session import default_session, session_of
 from tests.libraries import require

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.cache import Cache
+from dovetail.core.base.cache import Cache
 from dovetail.edit.graph import Graph
 from dovetail.trace import trace
 

@@ -2,6 +2,6 @@
 
 from dovetail.autodiff import control_gradients as control_gradients  # for the gradients of If, While and Scan
 from dovetail.autodiff.graph_gradients import gradients
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 
 hooks.gradients = gradients

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.core.base.scopes import scopes
+from dovetail.core.calls.static_types import GraphLike
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
-from dovetail.core.scopes import scopes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import TensorSpec
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_into, transplant
 from dovetail.graph.graph_scopes import made_for_gradient

@@ -18,16 +18,16 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
-from dovetail.core import arguments
+from dovetail.core.base.errors import check_callable, describe, op_error
+from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped, record_on, scopes
 from dovetail.core.dtypes import native_to_dtype, promote
 from dovetail.core.engine import Engine
-from dovetail.core.errors import check_callable, describe, op_error
-from dovetail.core.recording import Record
-from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, record_on, scopes
-from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, followed, highest, is_tensor, kind_of
-from dovetail.core.variable import Variable
+from dovetail.core.values import arguments
+from dovetail.core.values.recording import Record
+from dovetail.core.values.structure import flatten, flatten_like, unflatten
+from dovetail.core.values.value_kinds import dtype_of, followed, highest, is_tensor, kind_of
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation, new_graph
 from dovetail.edit.transplant import copy_into
 from dovetail.trace import trace, variables

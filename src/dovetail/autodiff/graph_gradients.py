@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dovetail.autodiff import reverse
-from dovetail.core.errors import op_error
-from dovetail.core.structure import flatten, flatten_like
+from dovetail.core.base.errors import op_error
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import followed
+from dovetail.core.values.structure import flatten, flatten_like
+from dovetail.core.values.value_kinds import followed
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.base import foreign_tensor
 from dovetail.graph.nesting import outermost_of

@@ -10,10 +10,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.reverse import backward, or_zeros
-from dovetail.core.errors import describe, op_error
-from dovetail.core.shapes import size_of
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import followed, is_tensor
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import followed, is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of
 
 Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, or None

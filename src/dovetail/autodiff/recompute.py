@@ -21,12 +21,12 @@ from dovetail.autodiff.custom import (
     replaced,
 )
 from dovetail.autodiff.reverse import through
+from dovetail.core.base.errors import check_callable
+from dovetail.core.base.scopes import record_on, scopes
+from dovetail.core.calls.gradients import exactly
 from dovetail.core.engine import Engine
-from dovetail.core.errors import check_callable
-from dovetail.core.gradients import exactly
-from dovetail.core.scopes import record_on, scopes
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.variable import Variable
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.variable import Variable
 
 
 def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:

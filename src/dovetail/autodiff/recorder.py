@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.core import arguments
-from dovetail.core.recording import Record, tensors_in
-from dovetail.core.scopes import enter, leave, scopes
+from dovetail.core.base.scopes import enter, leave, scopes
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values import arguments
+from dovetail.core.values.recording import Record, tensors_in
+from dovetail.core.values.variable import Variable
 
 
 class _Link:

@@ -15,12 +15,12 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff.recomputed import Recomputed
 from dovetail.autodiff.recorder import Recorder
-from dovetail.core.engine_registry import on_engine
-from dovetail.core.errors import op_error
-from dovetail.core.gradients import exactly, registered_gradient
-from dovetail.core.recording import tensors_in
-from dovetail.core.scopes import scopes, within
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import scopes, within
+from dovetail.core.calls.gradients import exactly, registered_gradient
+from dovetail.core.engines.engine_registry import on_engine
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.recording import tensors_in
 from dovetail.graph.graph_scopes import made_for_gradient
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.trace.deferred import gradient_of

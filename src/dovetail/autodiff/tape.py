@@ -16,12 +16,12 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder, others
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import leave, record_on, scopes
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import leave, record_on, scopes
-from dovetail.core.structure import flatten, flatten_like, unflatten
-from dovetail.core.value_kinds import kind_of
-from dovetail.core.variable import Variable
+from dovetail.core.values.structure import flatten, flatten_like, unflatten
+from dovetail.core.values.value_kinds import kind_of
+from dovetail.core.values.variable import Variable
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.autodiff.tape import GradientTape
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.graph.operation import GraphTensor
 
 

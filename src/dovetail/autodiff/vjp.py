@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
-from dovetail.core.scopes import record_on
+from dovetail.core.base.scopes import record_on
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph, transplant
 from dovetail.graph.graph_scopes import made_for_gradient

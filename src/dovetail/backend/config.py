@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dovetail.backend.values import running_keras, running_layer
-from dovetail.core import config
-from dovetail.core.engine_registry import chosen_engine, compiling_engine
+from dovetail.core.base import config
+from dovetail.core.engines.engine_registry import chosen_engine, compiling_engine
 
 __all__ = [
     "backend",

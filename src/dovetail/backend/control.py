@@ -7,10 +7,10 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
-from dovetail.core.value_kinds import seen
+from dovetail.core.values.structure import alike, flatten, map_structure, show, unflatten
+from dovetail.core.values.value_kinds import seen
 
 __all__ = ["foldl", "foldr", "map_fn", "switch"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
+from dovetail.core.base.windows import PADDINGS, Moves, data_format_of, moves, per_axis
 from dovetail.core.kinds import TensorLike
-from dovetail.core.windows import PADDINGS, Moves, data_format_of, moves, per_axis
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [

@@ -13,12 +13,12 @@ from dovetail import ops
 from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
-from dovetail.core import host
-from dovetail.core.creations import of_trace, once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import TensorLike
-from dovetail.core.value_kinds import is_tensor, kind_of, require_numbers
-from dovetail.core.variable import Variable
+from dovetail.core.values import host
+from dovetail.core.values.creations import of_trace, once
+from dovetail.core.values.value_kinds import is_tensor, kind_of, require_numbers
+from dovetail.core.values.variable import Variable
 
 __all__ = [
     "arange",

@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.values import known_value
 from dovetail.core.kinds import TensorLike
-from dovetail.core.shapes import fits
+from dovetail.core.values.shapes import fits
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]

@@ -11,13 +11,13 @@ from dovetail.autodiff import graph_gradients
 from dovetail.backend.symbolic import interop_keras, is_of_keras
 from dovetail.backend.table import k_error
 from dovetail.backend.values import asks_for_shapes
-from dovetail.core.engine_registry import owner_of_type
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
+from dovetail.core.engines.engine_registry import owner_of_type
 from dovetail.core.kinds import TensorLike
-from dovetail.core.structure import flatten
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of, unwrapped
-from dovetail.core.variable import Variable
+from dovetail.core.values.structure import flatten
+from dovetail.core.values.value_kinds import kind_of, unwrapped
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.sessions.session_graph import open_default_graph
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from dovetail.backend import sparse
 from dovetail.backend.sparse import SparseTensor
-from dovetail.core.errors import describe
-from dovetail.core.shapes import fits
-from dovetail.core.spec import spec
+from dovetail.core.base.errors import describe
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.spec import spec
 from dovetail.edit.graph import Graph
 from dovetail.ops.shapes.shape import dims_of
 

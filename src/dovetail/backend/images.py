@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.config import DATA_FORMATS
+from dovetail.core.base.config import DATA_FORMATS
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.image.resize import INTERPOLATIONS
 from dovetail.ops.shapes.shape import dims_of, shaped

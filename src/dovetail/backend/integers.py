@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype, promote
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import shaped
 
 

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import backend as K
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.core.kinds import TensorLike
-from dovetail.core.shapes import normalize_axis as normalized
+from dovetail.core.values.shapes import normalize_axis as normalized
 
 __all__ = [
     "asymmetric_spatial_2d_padding",

@@ -6,8 +6,8 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.core.base.windows import data_format_of
 from dovetail.core.kinds import TensorLike
-from dovetail.core.windows import data_format_of
 
 __all__ = ["local_conv1d", "local_conv2d"]
 

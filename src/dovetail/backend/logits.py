@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of
+from dovetail.core.values.value_kinds import kind_of
 
 ACTIVATIONS = ("Sigmoid", "Softmax")
 

@@ -16,9 +16,9 @@ from dovetail import ops
 from dovetail.backend import logits
 from dovetail.backend.integers import as_floats
 from dovetail.backend.values import known_value
-from dovetail.core.errors import is_inside
+from dovetail.core.base.errors import is_inside
 from dovetail.core.kinds import TensorLike
-from dovetail.core.shapes import fits
+from dovetail.core.values.shapes import fits
 from dovetail.ops.nn.losses import between, clipped, normalized
 from dovetail.ops.shapes.shape import dims_of
 

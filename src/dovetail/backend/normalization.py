@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.backend.integers import as_floats
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import TensorLike
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 from dovetail.ops.shapes.shape import dims_of
 
 __all__ = ["batch_normalization", "normalize_batch_in_training"]

@@ -10,9 +10,9 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
 from dovetail.backend.values import own, told_to_layer
-from dovetail.core.context import note_change, register_context
+from dovetail.core.base.context import note_change, register_context
+from dovetail.core.base.scopes import Setting
 from dovetail.core.kinds import TensorLike
-from dovetail.core.scopes import Setting
 from dovetail.sessions.session_graph import recording_graph
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]

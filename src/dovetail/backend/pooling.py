@@ -8,8 +8,8 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
+from dovetail.core.base.windows import PADDINGS, data_format_of
 from dovetail.core.kinds import TensorLike
-from dovetail.core.windows import PADDINGS, data_format_of
 
 __all__ = ["pool2d", "pool3d"]
 

@@ -10,9 +10,9 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error
+from dovetail.core.calls.static_types import with_ints
 from dovetail.core.kinds import TensorLike
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.static_types import with_ints
+from dovetail.core.values.shapes import normalize_axis
 from dovetail.ops.shapes.shape import dims_of, reorder, shaped
 
 __all__ = ["batch_dot", "dot", "set_batch_dot_mode"]

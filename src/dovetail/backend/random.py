@@ -18,11 +18,11 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.seeds import first_key, next_key, numpy_seed
+from dovetail.core.base.errors import describe
+from dovetail.core.base.scopes import not_building
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.scopes import not_building
-from dovetail.core.value_kinds import seen
+from dovetail.core.values.value_kinds import seen
 from dovetail.ops.shapes.shape import shaped
 
 __all__ = [

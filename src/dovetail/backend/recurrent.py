@@ -7,9 +7,9 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.structure import flatten
+from dovetail.core.values.structure import flatten
 from dovetail.ops.shapes.shape import shaped
 
 __all__ = ["rnn"]

@@ -23,11 +23,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend.symbolic import interop_keras
 from dovetail.backend.values import running_keras
+from dovetail.core.base.scopes import not_building
 from dovetail.core.dtypes import ALL
-from dovetail.core.engine_registry import current_engine, tracing_engine
-from dovetail.core.places import engine as engine_context
-from dovetail.core.scopes import not_building
-from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
+from dovetail.core.engines.engine_registry import current_engine, tracing_engine
+from dovetail.core.values.places import engine as engine_context
+from dovetail.core.values.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.edit.graph import Graph
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator

@@ -21,14 +21,14 @@ from dovetail.backend.symbolic import (
     recorded_update,
 )
 from dovetail.backend.table import named
+from dovetail.core.base.errors import describe
+from dovetail.core.base.scopes import DEFAULT_GRAPH, not_building
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import promote
-from dovetail.core.errors import describe
-from dovetail.core.scopes import DEFAULT_GRAPH, not_building
-from dovetail.core.shapes import fits
-from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, kind_of
-from dovetail.core.variable import Variable
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
+from dovetail.core.values.value_kinds import dtype_of, kind_of
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session import Session, default_session

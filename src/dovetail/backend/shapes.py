@@ -13,7 +13,7 @@ from dovetail.backend.checks import require_dimensions
 from dovetail.backend.values import own
 from dovetail.core.dtypes import promote
 from dovetail.core.kinds import TensorLike
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [

@@ -10,13 +10,13 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.values import known_value, own
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.table import OPS
+from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.op import Op
-from dovetail.core.shapes import fits, normalize_axes, normalize_axis
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
-from dovetail.core.tensor_shape import TensorShape, shape_of
-from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
+from dovetail.core.values.shapes import fits, normalize_axes, normalize_axis
+from dovetail.core.values.value_kinds import ValueKind, dtype_of, register, seen
 from dovetail.edit.graph import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
 from dovetail.ops.shapes.shape import dims_of, shaped

@@ -11,14 +11,14 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, recorded_update
-from dovetail.core import arguments, host
+from dovetail.core.base.errors import describe
+from dovetail.core.base.scopes import not_building
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.scopes import not_building
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of, require_numbers, unwrapped
-from dovetail.core.variable import Variable
+from dovetail.core.values import arguments, host
+from dovetail.core.values.value_kinds import kind_of, require_numbers, unwrapped
+from dovetail.core.values.variable import Variable
 from dovetail.sessions.session_graph import recording_graph
 
 __all__ = [

@@ -20,12 +20,12 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
-from dovetail.core.scopes import not_building
-from dovetail.core.spec import spec
-from dovetail.core.structure import flatten
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import kind_of
-from dovetail.core.variable import Variable
+from dovetail.core.base.scopes import not_building
+from dovetail.core.base.table import OPS
+from dovetail.core.values.spec import spec
+from dovetail.core.values.structure import flatten
+from dovetail.core.values.value_kinds import kind_of
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import GraphTensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph

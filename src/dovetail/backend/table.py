@@ -19,10 +19,10 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from dovetail.backend.docstring import BEFORE_SECTION, completed
-from dovetail.core.check_arguments import Arguments
-from dovetail.core.errors import CONVENTIONAL, annotate, op_error, with_given
-from dovetail.core.hooks import hooks
-from dovetail.core.structure import refuse_nesting
+from dovetail.core.base.errors import CONVENTIONAL, annotate, op_error, with_given
+from dovetail.core.base.hooks import hooks
+from dovetail.core.calls.check_arguments import Arguments
+from dovetail.core.values.structure import refuse_nesting
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.value_kinds import kind_of
+from dovetail.core.values.value_kinds import kind_of
 from dovetail.interop.privates import PRIVATES
 
 _STATE = PRIVATES["global_state"]

@@ -17,8 +17,8 @@ from dovetail import ops
 from dovetail.batching.rows import joined
 from dovetail.batching.rules import elementwise
 from dovetail.batching.table import RULES, Batch, NotBatchable, Rules, leading_axis
-from dovetail.core.scopes import scopes
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.scopes import scopes
+from dovetail.core.values.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.loops import map_fn
 from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS

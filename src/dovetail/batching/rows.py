@@ -27,9 +27,9 @@ from dovetail.batching.table import (
     need,
     rank_of,
 )
+from dovetail.core.base.windows import CONVOLUTIONS
 from dovetail.core.op import Op
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.values.shapes import normalize_axis
 
 rule = partial(declare, "rows")
 POOLS = tuple(f"{kind}Pool{rank}" for kind in ("Avg", "Max") for rank in ("1D", "", "3D"))

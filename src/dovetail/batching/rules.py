@@ -26,9 +26,9 @@ from dovetail.batching.table import (
     need,
     rank_of,
 )
+from dovetail.core.base.windows import CONVOLUTIONS
 from dovetail.core.op import Op
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.values.shapes import normalize_axis
 from dovetail.ops.shapes.index import coordinates, gather
 
 rule = partial(declare, "examples")

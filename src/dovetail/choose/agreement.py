@@ -18,10 +18,10 @@ from dovetail.choose import policy
 from dovetail.choose.jobs import job
 from dovetail.choose.measurer import ledger
 from dovetail.choose.policy import UNPREDICTED, Arm
-from dovetail.core.collectives import COLLECTIVES, NOTE, WORLD
-from dovetail.core.locks import holding
+from dovetail.core.base.locks import holding
+from dovetail.core.engines.collectives import COLLECTIVES, NOTE, WORLD
 from dovetail.edit.graph import Graph
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 if TYPE_CHECKING:
     from dovetail.choose.candidate import Candidate

@@ -16,8 +16,8 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
-from dovetail.core.ending import Ending, end, stop_if_ending
-from dovetail.core.locks import holding, let_forks_wait, make_lock
+from dovetail.core.base.ending import Ending, end, stop_if_ending
+from dovetail.core.base.locks import holding, let_forks_wait, make_lock
 
 logger = logging.getLogger("dovetail.plan")
 

@@ -9,11 +9,10 @@ from dovetail.choose.candidate import FAILURES, Candidate
 from dovetail.choose.measured_plan import Measuring
 from dovetail.core.engine import Engine
 from dovetail.edit.graph import Graph
-from dovetail.execute.choice import Choice
+from dovetail.execute.choice import Choice, Strategy
 from dovetail.execute.fallback import last_resort, plan_on
 from dovetail.execute.plan import Plan
 from dovetail.execute.plan_base import Runnable
-from dovetail.execute.strategy import Strategy
 
 
 class Following(Measuring):

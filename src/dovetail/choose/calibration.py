@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.choose import costs, records
+from dovetail.core.base.files import replacing
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.files import replacing
+from dovetail.core.engines.engine_registry import get_engine
 
 FORMAT = 1
 FURTHEST = 7.0  # the largest logarithm of a correction: a factor of a thousand

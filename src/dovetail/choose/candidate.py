@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
+from dovetail.core.base.errors import LIBRARIES
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, get_engine
-from dovetail.core.errors import LIBRARIES
+from dovetail.core.engines.engine_registry import HOME, get_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.windows import CONVOLUTIONS, POOLS
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
+from dovetail.execute.choice import Strategy
 from dovetail.execute.plan import Plan
-from dovetail.execute.strategy import Strategy
 from dovetail.passes.specialize import needs_shapes
 
 # The exceptions of a plan that cannot be made.  They are not all exceptions, since a signal's handler may raise any.
@@ -77,7 +77,7 @@ class Candidate:
 
         Example:
             >>> import dovetail as dt
-            >>> from dovetail.core.engine_registry import get_engine
+            >>> from dovetail.core.engines.engine_registry import get_engine
             >>> graph = dt.function(lambda x: x + x).graph(dt.spec((3,)))
             >>> Candidate(Strategy("numpy"), graph, get_engine("numpy"), [(3,)]).further_variants()
             []

@@ -19,8 +19,8 @@ from typing import Any
 
 from dovetail.choose.policy import Estimate
 from dovetail.choose.rates import rates
-from dovetail.core.engine_registry import BUILT_IN
-from dovetail.core.table import GRADIENTS
+from dovetail.core.base.table import GRADIENTS
+from dovetail.core.engines.engine_registry import BUILT_IN
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 from dovetail.passes.composites import body_of

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dovetail.choose.background import later
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 
 class Preparing(Protocol):

@@ -23,22 +23,21 @@ from dovetail.choose.jobs import job
 from dovetail.choose.measurer import FIRST_CALLS, Measurer, import_engine
 from dovetail.choose.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.report import Report, rows
-from dovetail.core import config
-from dovetail.core.collectives import WORLD
-from dovetail.core.ending import stop_if_ending
+from dovetail.core.base import config
+from dovetail.core.base.ending import stop_if_ending
+from dovetail.core.base.locks import holding, make_lock
+from dovetail.core.base.memory import give_back
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
-from dovetail.core.host_calls import CALLED
-from dovetail.core.locks import holding, make_lock
-from dovetail.core.memory import give_back
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
+from dovetail.core.engines.host_calls import CALLED
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
-from dovetail.execute.choice import Choice
+from dovetail.execute.choice import Choice, Strategy
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.fallback import last_resort, log_fallback
 from dovetail.execute.plan import Plan, shows
 from dovetail.execute.plan_base import Runnable
-from dovetail.execute.strategy import Strategy
 
 if TYPE_CHECKING:
     from dovetail.choose.backward_plan import BackwardPlan

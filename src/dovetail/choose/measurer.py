@@ -23,15 +23,15 @@ from dovetail.choose.jobs import Preparing, job, nobody
 from dovetail.choose.ledger import Ledger
 from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.choose.report import Report, rows
-from dovetail.core.shapes import size_of
-from dovetail.core.state import held_by
-from dovetail.core.value_kinds import static_shape
-from dovetail.core.variable import Variable
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.state import held_by
+from dovetail.core.values.value_kinds import static_shape
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.execute.choice import Strategy
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.exchanges import exchanges_of
 from dovetail.execute.plan import shows
-from dovetail.execute.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
 

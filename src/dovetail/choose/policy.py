@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 
 SAMPLES = 60  # the number of times that are kept of a strategy
 NOISE = 0.06  # the least deviation of the logarithm of a time

@@ -29,15 +29,14 @@ from typing import Any, NamedTuple
 
 from dovetail.choose.rates import DRIVER
 from dovetail.choose.report import Report
-from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
-from dovetail.core.collectives import WORLD
-from dovetail.core.config import keep_memory
-from dovetail.core.engine_registry import BUILT_IN, list_candidates, threads
-from dovetail.core.files import locked, replacing
-from dovetail.core.version import VERSION
+from dovetail.core.base.cache_folder import VARIABLE, place, processor, text_of
+from dovetail.core.base.config import keep_memory
+from dovetail.core.base.files import locked, replacing
+from dovetail.core.base.version import VERSION
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import BUILT_IN, list_candidates, threads
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.execute.choice import Row, strategy_of
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Row, Strategy, strategy_of
 from dovetail.graph.attributes import Beside, encode
 
 logger = logging.getLogger("dovetail.plan")

@@ -20,7 +20,7 @@ class Report(NamedTuple):
         elapsed: seconds since its first call.
 
     Example:
-        >>> from dovetail.execute.strategy import Strategy
+        >>> from dovetail.execute.choice import Strategy
         >>> print(Report((Row(Strategy("torch"), measured=0.004, calls=9),), lost=0.25, elapsed=60.0))
         torch: not predicted, measured 4 ms in 9 calls
         learning has cost 0.25 s of 60 s

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dovetail.cli import program
 from dovetail.cli.options import add_engine, number
-from dovetail.core.optional_api import spec_of
+from dovetail.core.base.optional_api import spec_of
 
 DESCRIPTION = """\
 Trains a convolutional net of Keras on the 1797 handwritten digits that come with scikit-learn: by Keras' `fit`, with a

@@ -6,8 +6,8 @@ import argparse
 import os
 
 from dovetail.cli import engines_check
-from dovetail.core.engine_registry import AUTO, BUILT_IN, get_engine, is_installed, known_engines
-from dovetail.core.texts import table
+from dovetail.core.base.texts import table
+from dovetail.core.engines.engine_registry import AUTO, BUILT_IN, get_engine, is_installed, known_engines
 
 DESCRIPTION = "Lists the engines: versions, devices, and how to install those that are missing."
 

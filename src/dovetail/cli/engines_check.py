@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from dovetail.core.texts import table
+from dovetail.core.base.texts import table
 
 DISTRIBUTION = "keras-dovetail"
 INSTEAD = {"tensorflow": ("tensorflow-cpu",)}  # distributions with the same library

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.cli import WrongInput
 from dovetail.cli.npz import read_npz, write_npz
 from dovetail.cli.options import add_engine, number
-from dovetail.core.engine_registry import set_engine
+from dovetail.core.engines.engine_registry import set_engine
 from dovetail.federated.computations import Computation
 from dovetail.federated.rounds import state_of
 from dovetail.federated.server import Server

@@ -16,11 +16,11 @@ from dovetail import onnx, saved_model
 from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
-from dovetail.core.errors import FormatError
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import unflatten
+from dovetail.core.base.errors import FormatError
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import unflatten
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.execute.plan import Plan
 from dovetail.formats.saved import leaves, load

@@ -14,8 +14,8 @@ from typing import Any
 
 from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
-from dovetail.core.errors import did_you_mean
-from dovetail.core.spec import TensorSpec, spec
+from dovetail.core.base.errors import did_you_mean
+from dovetail.core.values.spec import TensorSpec, spec
 from dovetail.edit.graph import Graph
 from dovetail.functions.function import Function, function
 

@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from dovetail.cli import INTERRUPTED, WrongInput
-from dovetail.core.errors import EngineNotInstalled, FormatError, UnknownEngine
-from dovetail.core.version import VERSION
+from dovetail.core.base.errors import EngineNotInstalled, FormatError, UnknownEngine
+from dovetail.core.base.version import VERSION
 
 COMMANDS = {  # name → its purpose
     "engines": "list the engines: versions, devices, and how to install those that are missing",

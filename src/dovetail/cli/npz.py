@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.cli import WrongInput
-from dovetail.core.files import replacing
+from dovetail.core.base.files import replacing
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

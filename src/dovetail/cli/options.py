@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from dovetail.core.engine_registry import AUTO, known_engines
+from dovetail.core.engines.engine_registry import AUTO, known_engines
 
 
 def add_engine(parser: argparse._ActionsContainer, purpose: str = "the engine") -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
-from dovetail.core.structure import flatten
+from dovetail.core.values.structure import flatten
 from dovetail.edit.graph import Graph
 from dovetail.execute.plan_base import Runnable
 from dovetail.formats.pictures.picture import Picture, joined, picture_of

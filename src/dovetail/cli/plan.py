@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dovetail.choose import records
 from dovetail.choose.records import Kept
-from dovetail.core import cache_folder
-from dovetail.core.texts import printable, table
+from dovetail.core.base import cache_folder
+from dovetail.core.base.texts import printable, table
 from dovetail.execute.choice import Row
 
 DESCRIPTION = """\

@@ -20,8 +20,8 @@ from dovetail.compat import run as running_package
 from dovetail.compat.run import Program, running
 from dovetail.compat.run.missing import missing, said
 from dovetail.compat.source.sources import PYTHON_2, Unread
-from dovetail.core.engine_registry import AUTO, list_engines, set_engine
-from dovetail.core.optional_api import spec_of
+from dovetail.core.base.optional_api import spec_of
+from dovetail.core.engines.engine_registry import AUTO, list_engines, set_engine
 from dovetail.observe.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only

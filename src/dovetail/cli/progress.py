@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from dovetail.core.progress import WATCHER
+from dovetail.core.base.progress import WATCHER
 
 Item = TypeVar("Item")
 WIDTH = 60

@@ -18,9 +18,9 @@ from dovetail.cli import WrongInput, program
 from dovetail.cli.options import add_engine, number
 from dovetail.cli.progress import reading
 from dovetail.compat.run.decide import KINDS
-from dovetail.core.errors import EngineNotInstalled, FormatError
-from dovetail.core.places import engine as on_engine
-from dovetail.core.texts import printable, table, time_text
+from dovetail.core.base.errors import EngineNotInstalled, FormatError
+from dovetail.core.base.texts import printable, table, time_text
+from dovetail.core.values.places import engine as on_engine
 
 OF_LAUNCHERS = ("processes", "restarts", "nnodes", "rendezvous")  # options of the command that starts processes
 

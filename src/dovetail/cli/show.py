@@ -11,7 +11,7 @@ from dovetail.cli import WrongInput, explain, pictures
 from dovetail.cli.forms import read, signature_of
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.cli.options import add_engine, add_shapes
-from dovetail.core.texts import printable, size_text, table
+from dovetail.core.base.texts import printable, size_text, table
 from dovetail.edit.graph import Graph
 from dovetail.formats.pictures import show
 from dovetail.formats.pictures.picture import picture_of

@@ -11,9 +11,9 @@ from dovetail.choose import calibration, costs, records
 from dovetail.choose.candidate import FAILURES
 from dovetail.choose.rates import Rates, rates
 from dovetail.cli.progress import tracked
-from dovetail.core import cache_folder
-from dovetail.core.engine_registry import known_engines, list_candidates
-from dovetail.core.texts import table
+from dovetail.core.base import cache_folder
+from dovetail.core.base.texts import table
+from dovetail.core.engines.engine_registry import known_engines, list_candidates
 from dovetail.functions import rate_programs
 
 DESCRIPTION = """\

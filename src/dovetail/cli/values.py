@@ -12,10 +12,10 @@ import numpy as np
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import SPEC, spec_of
 from dovetail.cli.npz import read_npz, write_npz
+from dovetail.core.base.errors import did_you_mean
+from dovetail.core.base.texts import printable, table
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import did_you_mean
-from dovetail.core.shapes import fits
-from dovetail.core.texts import printable, table
+from dovetail.core.values.shapes import fits
 
 SHOWN = 4  # values of a result in the table
 
@@ -33,7 +33,7 @@ def values_of(texts: Iterable[str], inputs: Mapping[str, Any], random: bool) -> 
         WrongInput: an input is missing, is not known, or has another shape or dtype.
 
     Example:
-        >>> from dovetail.core.spec import TensorSpec
+        >>> from dovetail.core.values.spec import TensorSpec
         >>> values_of(["n=3"], {"n": TensorSpec((), "int32")}, False)
         {'n': array(3, dtype=int32)}
     """

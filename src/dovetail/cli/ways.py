@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dovetail.cli import WrongInput
 from dovetail.cli.forms import Layers, Model, read, signature_of
-from dovetail.core.spec import spec
+from dovetail.core.values.spec import spec
 
 
 class Way(NamedTuple):

@@ -16,7 +16,7 @@ from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Layers, Model, forms_of, signature_of
 from dovetail.cli.npz import write_npz
 from dovetail.cli.progress import tracked
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import safetensors
 from dovetail.formats.outside import outside
 from dovetail.formats.tensorflow.saved_model import GRAPH

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.core.scopes import Scoped, not_building, record_on
+from dovetail.core.base.scopes import Scoped, not_building, record_on
 
 NAME = "_kept_variables"  # an attribute of the owner
 _place: Scoped[tuple[list[Any], Iterator[int]] | None] = Scoped(None)

@@ -14,9 +14,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from dovetail.core import config
-from dovetail.core.cache import Computed
-from dovetail.core.errors import describe, did_you_mean
+from dovetail.core.base import config
+from dovetail.core.base.cache import Computed
+from dovetail.core.base.errors import describe, did_you_mean
 
 
 class DType(str):

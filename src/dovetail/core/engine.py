@@ -12,24 +12,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from dovetail.core import dtypes
-from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
-from dovetail.core.around import Around
-from dovetail.core.cache import Cache, Computed
-from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.engine_arrays import Arrays
-from dovetail.core.engine_autodiff import Autodiff
-from dovetail.core.engine_branches import Branches
-from dovetail.core.engine_devices import Devices
-from dovetail.core.engine_memory import Books, Memory
-from dovetail.core.engine_threads import Threads
-from dovetail.core.engine_tracing import Tracing
-from dovetail.core.errors import LIBRARIES
-from dovetail.core.host_calls import HostCalls
+from dovetail.core.base.cache import Cache, Computed
+from dovetail.core.base.errors import LIBRARIES
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.engines.around import Around
+from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.engines.engine_arrays import Arrays
+from dovetail.core.engines.engine_autodiff import Autodiff
+from dovetail.core.engines.engine_branches import Branches
+from dovetail.core.engines.engine_devices import Devices
+from dovetail.core.engines.engine_memory import Books, Memory
+from dovetail.core.engines.engine_threads import Threads
+from dovetail.core.engines.engine_tracing import Tracing
+from dovetail.core.engines.host_calls import HostCalls
 from dovetail.core.rules import EAGER, NATIVE, OUT, OVER, PROGRAM, Rule, Rules
-from dovetail.core.table import OPS
 
 if TYPE_CHECKING:
-    from dovetail.core.variable import Variable
+    from dovetail.core.values.variable import Variable
 
 # The file name of the text of compiled programs, and the name of their global that maps line numbers to operations.
 FILE = "<dovetail program>"

@@ -27,17 +27,17 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from dovetail.core import dispatch
-from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
-from dovetail.core.cache import Cache
-from dovetail.core.domains import Domain
-from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.domains import Domain
+from dovetail.core.base.errors import did_you_mean, op_error
+from dovetail.core.base.scopes import scopes
+from dovetail.core.base.table import COMPOSITES, GRADIENTS, OPS
+from dovetail.core.calls import dispatch
+from dovetail.core.calls.static_types import INTS, LOOSE, Static, static_of
+from dovetail.core.engines.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.kinds import Anything, IntsKind, Kind
-from dovetail.core.scopes import scopes
-from dovetail.core.static_types import INTS, LOOSE, Static, static_of
-from dovetail.core.table import COMPOSITES, GRADIENTS, OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

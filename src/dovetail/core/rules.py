@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from functools import partial
 from typing import Any, NamedTuple
 
-from dovetail.core.cache import Computed
+from dovetail.core.base.cache import Computed
 
 Rule = Callable[..., Any]
 Maker = Callable[[Any], Rule | None]

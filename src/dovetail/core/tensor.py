@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import describe, op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.tensor_shape import TensorShape, shape_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -290,7 +290,7 @@ class Tensor(Operators):
         return f"Tensor({body}, {spec}, {self.engine})"
 
     def _repr_html_(self) -> str:
-        from dovetail.core.notebook import tensor_html  # only notebooks need it
+        from dovetail.core.base.notebook import tensor_html  # only notebooks need it
 
         dims = ",".join("?" if n is None else str(n) for n in self.shape or ())
         traced = self._engine.is_traced(self._value)
@@ -303,7 +303,11 @@ engine_of = attrgetter("_engine")
 
 
 def _unpickled(array: np.ndarray, name: str) -> Tensor:
-    from dovetail.core.engine_registry import current_engine, get_engine, list_engines  # these modules need tensors
+    from dovetail.core.engines.engine_registry import (  # these modules need tensors
+        current_engine,
+        get_engine,
+        list_engines,
+    )
 
     engine = get_engine(name) if name in list_engines() else current_engine()
     return Tensor(engine.asarray(array, as_dtype(array.dtype)), engine)

@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.base.errors import FormatError, describe, op_error, warn
+from dovetail.core.base.files import replacing
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import FormatError, describe, op_error, warn
-from dovetail.core.files import replacing
+from dovetail.core.engines.collectives import WORLD
 from dovetail.distributed.random_states import from_rank_0, numpy_and_python, random_state, set_random_state
 from dovetail.formats import safetensors
 from dovetail.formats.strict_json import parse, room_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core.collectives import HALVES, WORLD, check_wire
+from dovetail.core.engines.collectives import HALVES, WORLD, check_wire
 from dovetail.ops.collective import all_gather, all_reduce, all_to_all
 from dovetail.ops.math.reduce import sum as sum_of
 from dovetail.ops.shapes.create import zeros

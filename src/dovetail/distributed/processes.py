@@ -11,8 +11,8 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.collectives import WORLD, check_wire
-from dovetail.core.errors import EngineNotInstalled, op_error, place
+from dovetail.core.base.errors import EngineNotInstalled, op_error, place
+from dovetail.core.engines.collectives import WORLD, check_wire
 from dovetail.ops.collective import barrier as _barrier
 
 if TYPE_CHECKING:

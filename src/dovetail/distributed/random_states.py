@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 
 
 def from_rank_0(array: np.ndarray) -> np.ndarray:

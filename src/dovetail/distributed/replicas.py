@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.distributed.gradients import average, exchanged
 from dovetail.ops.collective import all_gather, broadcast_from
 from dovetail.ops.shapes.create import zeros

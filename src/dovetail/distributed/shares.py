@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 
 REVIEW = 16  # batches before the first review; twice as many before each later one
 CHANGES = 4  # the most changes

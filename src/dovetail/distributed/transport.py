@@ -20,9 +20,9 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from dovetail.core.collectives import NOTE, WORLD, divided
+from dovetail.core.base.errors import CollectiveError, describe
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import CollectiveError, describe
+from dovetail.core.engines.collectives import NOTE, WORLD, divided
 from dovetail.distributed.parts import Parts
 
 SLOT = np.dtype(

@@ -1,6 +1,6 @@
 """How graphs change: edits with undo, subgraphs, transplants, inference, overrides and the user's passes."""
 
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.edit.edit import check_held_outputs, order_before
 from dovetail.edit.graph import new_graph
 from dovetail.edit.inference import own_subgraph

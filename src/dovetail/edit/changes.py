@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
-from dovetail.core.gradients import registered_overrides
+from dovetail.core.calls.gradients import registered_overrides
 from dovetail.edit import overriding
 from dovetail.edit.edit import insert_at
 from dovetail.edit.operations import rename

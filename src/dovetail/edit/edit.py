@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import opened, scopes
 from dovetail.core.dtypes import DType, native_to_dtype, promote
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import opened, scopes
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.edit import patterns
 from dovetail.edit.inference import holds_shape_values, infer_from
 from dovetail.graph.base import array_of

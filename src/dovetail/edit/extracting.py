@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.value_kinds import followed
+from dovetail.core.values.value_kinds import followed
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.edit.transplant import Copies, Variables, transplant
 from dovetail.graph.journal import all_or_nothing
@@ -18,7 +18,7 @@ from dovetail.graph.shape_values import known_ints
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
-    from dovetail.core.variable import Variable
+    from dovetail.core.values.variable import Variable
     from dovetail.edit.graph import Graph
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.infer import CARRIES_NAN
-from dovetail.core.shapes import size_of
-from dovetail.core.spec import Shape, TensorSpec
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.infer import CARRIES_NAN
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import holders_of

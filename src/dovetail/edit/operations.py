@@ -1,15 +1,15 @@
-"""Edits of one operation, in all their steps; the methods of `Operation` call them by `core.hooks`."""
+"""Edits of one operation, in all their steps; the methods of `Operation` call them by `core.base.hooks`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core import arguments
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.kinds import Kind
 from dovetail.core.op import REQUIRED, Op
-from dovetail.core.table import OPS
+from dovetail.core.values import arguments
 from dovetail.edit import subgraph_edits
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from

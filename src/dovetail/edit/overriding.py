@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.trace.captures import subgraph_names
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args, get_type_h
 
 import numpy as np
 
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.kinds import Kind
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import ValueKind, register
+from dovetail.core.values.value_kinds import ValueKind, register
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.core.errors import describe, did_you_mean, op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.pin import Pin
-from dovetail.core.places import place as Place
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import describe, did_you_mean, op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.pin import Pin
+from dovetail.core.base.table import OPS
+from dovetail.core.values.places import place as Place
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import Operation
 from dovetail.graph.parts import in_parts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.shapes import fits
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
+from dovetail.core.values.shapes import fits
 from dovetail.edit.inference import infer_from
 from dovetail.edit.transplant import Variables, check_count, transplant
 from dovetail.graph.operation import GraphTensor

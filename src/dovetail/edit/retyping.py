@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.core.spec import Shape, TensorSpec
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import followed
+from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.spec import Shape, TensorSpec
+from dovetail.core.values.value_kinds import followed
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.pass_edits import discard, supersede
 
 if TYPE_CHECKING:
-    from dovetail.core.variable import Variable
+    from dovetail.core.values.variable import Variable
     from dovetail.edit.graph import Graph
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
 from dovetail.edit.edit import order_before
 from dovetail.edit.inference import infer_from, own_subgraph
 from dovetail.graph.base import add_input_at

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dovetail.core.errors import CONVENTIONAL, op_error
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import CONVENTIONAL, op_error
+from dovetail.core.base.table import OPS
 from dovetail.edit.edit import order_before
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph

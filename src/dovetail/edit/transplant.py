@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.core.errors import op_error
-from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.scopes import scopes
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.scopes import scopes
+from dovetail.core.base.table import OPS
 from dovetail.edit.overriding import override_gradients
 from dovetail.graph.base import GraphBase
 from dovetail.graph.graph_scopes import put_in_scope

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
-from dovetail.core.errors import check_callable
+from dovetail.core.base.errors import check_callable
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dovetail.core.shapes import fits
-from dovetail.core.signature import static_key
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.signature import static_key
 from dovetail.edit.inference import infer_again
 from dovetail.graph.operation import SINGLE, Operation
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS

@@ -1,6 +1,6 @@
 """The engines: one module or package for each library that computes, and the table of what is known before it loads."""
 
-from dovetail.core.engine_registry import BuiltIn
+from dovetail.core.engines.engine_registry import BuiltIn
 
 BUILT_IN = {
     "numpy": BuiltIn("dovetail.engines.numpy", "numpy", "pip install numpy"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.rules import Rule
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 
 # Engines whose kernels start slowly, or that compile each loop, run eager calls of these as programs.

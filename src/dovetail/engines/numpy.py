@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.core import threefry
-from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
-from dovetail.core.control_flow import Values
+from dovetail.core.base import threefry
+from dovetail.core.base.optional_api import optional_api
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import CONVOLUTIONS, Windows, overlap_add
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engine import Engine, Segment
+from dovetail.core.engines.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
+from dovetail.core.engines.control_flow import Values
 from dovetail.core.op import BinaryOp, UnaryOp
-from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
-from dovetail.core.shapes import shape_of_nothing
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
-from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
+from dovetail.core.values.shapes import shape_of_nothing
+from dovetail.core.values.spec import TensorSpec
 from dovetail.engines import matrices, numpy_sums, rows, slices
 from dovetail.engines.numpy_like import (
     FRESH,
@@ -38,7 +38,7 @@ from dovetail.engines.numpy_like import (
 )
 
 if TYPE_CHECKING:
-    from dovetail.core.routines import Routines
+    from dovetail.core.engines.routines import Routines
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dovetail.core.allocation import aligned_empty
-from dovetail.core.windows import Windows, split_shape
+from dovetail.core.base.windows import Windows, split_shape
+from dovetail.core.engines.allocation import aligned_empty
 from dovetail.engines.numpy_like import wide
 
 BLOCK, LARGEST = 1 << 22, 1 << 24  # bytes: a block is as large as the kernel, within these bounds

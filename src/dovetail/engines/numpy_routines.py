@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.engine import Segment
-from dovetail.core.optional_api import optional_api
-from dovetail.core.routines import NOT_REPORTED, Routine, Routines, running_operation
+from dovetail.core.engines.routines import NOT_REPORTED, Routine, Routines, running_operation
 
 _loops = optional_api(np, "lib.introspect.opt_func_info")  # from NumPy 2.1 on
 _BLAS = {"matmul": "fdFD", "vecdot": "fdFD", "matvec": "fdFD", "vecmat": "fdFD"}  # ufuncs → characters of dtypes

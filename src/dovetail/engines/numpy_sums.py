@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 
 FEW = 1024  # the most elements of an array that NumPy adds alone
 LONGEST = 256  # the most elements that are added one after the other to begin with

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from dovetail.core.base.table import OPS
 from dovetail.core.engine import Engine, Segment
 from dovetail.core.rules import Rules
-from dovetail.core.table import OPS
 
 LARGEST = 1 << 30  # bytes of weights in a model; a message has at most 2 GiB
 

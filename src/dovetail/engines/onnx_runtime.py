@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from dovetail.core.errors import LIBRARIES
+from dovetail.core.base.errors import LIBRARIES
 from dovetail.core.rules import Rules
 from dovetail.engines.onnx_model import ModelEngine
 

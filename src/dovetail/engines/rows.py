@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.shapes import size_of
+from dovetail.core.values.shapes import size_of
 
 SMALL = 1 << 14  # the most elements of an array that is put in a row
 MANY = 16  # the fewest small arrays for which keeping a row pays off in each step of an optimizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dovetail.core.routines import NOT_REPORTED
+from dovetail.core.engines.routines import NOT_REPORTED
 
 BEGINNINGS = ("onednn_verbose", "dnnl_verbose", "MKL_VERBOSE")
 _MKL = re.compile(r"MKL_VERBOSE (\w+)\(")

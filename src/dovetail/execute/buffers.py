@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from dovetail.core.allocation import SMALLEST, Arena
 from dovetail.core.engine import Engine
-from dovetail.core.engine_memory import allocates, fills
-from dovetail.core.shapes import size_of
-from dovetail.core.spec import TensorSpec
+from dovetail.core.engines.allocation import SMALLEST, Arena
+from dovetail.core.engines.engine_memory import allocates, fills
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.spec import TensorSpec
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.execute.aliases import Aliases
 

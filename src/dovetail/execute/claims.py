@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.engine import Engine
-from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import Place, is_divided, place_of
 from dovetail.ops.control.plumbing import STRUCTURAL

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.context import context
+from dovetail.core.base.context import context
+from dovetail.core.base.scopes import record_on
 from dovetail.core.engine import Engine
 from dovetail.core.op import Op
-from dovetail.core.places import engine as engine_context
-from dovetail.core.scopes import record_on
-from dovetail.core.signature import is_plain, static_key
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.places import engine as engine_context
+from dovetail.core.values.signature import is_plain, static_key
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.execute.claims import require_claimed
 from dovetail.execute.optimize import optimized_copy

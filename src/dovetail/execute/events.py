@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter_ns as clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.core.accounting import Account
 from dovetail.core.engine import Engine
+from dovetail.core.values.accounting import Account
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Operation

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dovetail.core.collectives import COLLECTIVES, WORLD
-from dovetail.core.errors import CollectiveError
-from dovetail.core.texts import size_text
+from dovetail.core.base.errors import CollectiveError
+from dovetail.core.base.texts import size_text
+from dovetail.core.engines.collectives import COLLECTIVES, WORLD
 from dovetail.edit.graph import Graph, Operation
 
 ONE_BY_ONE = "steps run one by one, not in groups, since each one waits for other ranks"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from dovetail.core.base.pin import Pin
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME
-from dovetail.core.pin import Pin
+from dovetail.core.engines.engine_registry import HOME
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.claims import NotClaimed
@@ -23,7 +23,7 @@ def last_resort(engine: Engine) -> str:
     It is the engine that holds the values of an engine that only compiles; else numpy.
 
     Example:
-        >>> from dovetail.core.engine_registry import get_engine
+        >>> from dovetail.core.engines.engine_registry import get_engine
         >>> last_resort(get_engine("numpy"))
         'numpy'
     """

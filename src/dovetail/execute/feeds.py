@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dovetail.core.shapes import fits
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.edit.graph import GraphTensor
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.accounting import count
 from dovetail.core.engine import Engine
+from dovetail.core.values.accounting import count
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.aliases import Aliases
 from dovetail.execute.buffers import BufferPlan

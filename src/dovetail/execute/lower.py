@@ -12,14 +12,14 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core import dispatch
+from dovetail.core.base.scopes import unseen
+from dovetail.core.calls import dispatch
 from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
 from dovetail.core.op import Op
 from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
-from dovetail.core.scopes import unseen
-from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.state import call_as_one
 from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.execute.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.execute.events import Subject, subject_of

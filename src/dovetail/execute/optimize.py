@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.base.garbage import NoGarbageCollection
 from dovetail.core.engine import Engine
-from dovetail.core.garbage import NoGarbageCollection
+from dovetail.core.engines.collectives import WORLD
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.placement import Place, is_divided, pin_host_calls, pin_unknown_shapes, place_of

@@ -2,7 +2,7 @@
 
 A place is an engine, with one of its devices if there are several.  `operation.pin` pins an operation.  An operation
 that is not pinned is computed at the plan's place; in a branch or in the body of a loop, at the place of the branch or
-loop.  If the engine does not have the device of a pin, the nearest one stands in for it; see `core.devices`.
+loop.  If the engine does not have the device of a pin, the nearest one stands in for it; see `core.engines.devices`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
-from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.devices import device_for, found_device, soft_placement
+from dovetail.core.base.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.core.base.pin import ANYWHERE, Pin
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import device_owner, get_engine, known_engines
-from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
-from dovetail.core.pin import ANYWHERE, Pin
+from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.engines.devices import device_for, found_device, soft_placement
+from dovetail.core.engines.engine_registry import device_owner, get_engine, known_engines
 from dovetail.core.wish import as_wish
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import holders_of

@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.ending import stop_if_ending
+from dovetail.core.base.ending import stop_if_ending
+from dovetail.core.base.texts import count_text
 from dovetail.core.engine import Engine
-from dovetail.core.state import Arrays, Buffer, donate, held_by, put
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.core.tensor import Tensor
-from dovetail.core.texts import count_text
+from dovetail.core.values.state import Arrays, Buffer, donate, held_by, put
 from dovetail.edit.graph import Graph
-from dovetail.execute.choice import Choice
+from dovetail.execute.choice import Choice, Strategy
 from dovetail.execute.claims import require_claimed
 from dovetail.execute.exchanges import ONE_BY_ONE, exchanges_of
 from dovetail.execute.optimize import optimized_copy
@@ -35,7 +35,6 @@ from dovetail.execute.placement import Place, check_pins, first_device, has_pinn
 from dovetail.execute.plan_base import Runnable
 from dovetail.execute.schedule import Schedule, Transfer
 from dovetail.execute.segment import Segment
-from dovetail.execute.strategy import Strategy
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.pure_program import lift_variables
 
@@ -70,7 +69,7 @@ class Plan(Runnable):
 
     Example:
         >>> import dovetail as dt
-        >>> from dovetail.core.engine_registry import get_engine
+        >>> from dovetail.core.engines.engine_registry import get_engine
         >>> graph = dt.function(lambda x: dt.ops.tanh(dt.ops.exp(x)) * 2.0).graph(dt.spec((3,)))
         >>> graph.get_operation("Tanh").engine = "torch"
         >>> print(Plan(graph, get_engine("numpy")))

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.pin import Pin
-from dovetail.core.texts import count_text, size_text, time_text
-from dovetail.core.variable import Variable
+from dovetail.core.base.pin import Pin
+from dovetail.core.base.texts import count_text, size_text, time_text
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.execute.exchanges import exchange_text, exchanges_of

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
 
-from dovetail.core.devices import placed_on
+from dovetail.core.base.errors import did_you_mean, op_error
 from dovetail.core.engine import Engine
-from dovetail.core.errors import did_you_mean, op_error
-from dovetail.core.variable import Variable
+from dovetail.core.engines.devices import placed_on
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.execute.buffers import plan_buffers
 from dovetail.execute.claims import NotClaimed

@@ -13,8 +13,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
-from dovetail.core.errors import describe, op_error
-from dovetail.core.structure import flatten, map_structure, unflatten
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.structure import flatten, map_structure, unflatten
 from dovetail.federated.computations import Computation
 from dovetail.federated.placement import (
     CLIENTS,

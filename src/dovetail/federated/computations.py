@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dovetail.core.errors import FormatError, describe, op_error
-from dovetail.core.places import engine as engine_scope
-from dovetail.core.shapes import fits
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, flatten_like, unflatten
+from dovetail.core.base.errors import FormatError, describe, op_error
+from dovetail.core.values.places import engine as engine_scope
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, flatten_like, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.federated.placement import CLIENTS, SERVER, FederatedType, Update
 from dovetail.formats import safetensors, saved

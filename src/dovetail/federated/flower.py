@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.rounds import Refused, Rounds
 

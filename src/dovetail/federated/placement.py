@@ -8,10 +8,10 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.core.errors import describe, op_error
-from dovetail.core.scopes import Scoped
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, leaf, map_structure, unflatten
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.scopes import Scoped
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, leaf, map_structure, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.formats.saved import leaves
 from dovetail.graph.operation import GraphTensor

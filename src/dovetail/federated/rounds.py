@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError, describe, op_error
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.base.errors import FormatError, describe, op_error
+from dovetail.core.values.structure import flatten, unflatten
 from dovetail.federated.computations import Arrays, Computation, fitted
 from dovetail.federated.placement import SERVER, named
 from dovetail.formats import safetensors

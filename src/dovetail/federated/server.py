@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError, op_error
+from dovetail.core.base.errors import FormatError, op_error
 from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.rounds import Refused, Rounds
 from dovetail.formats import safetensors

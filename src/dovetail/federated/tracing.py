@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.errors import describe, op_error
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, map_structure, unflatten
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, map_structure, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.federated.computations import Client, Computation
 from dovetail.federated.placement import CLIENTS, SERVER, TRACING, FederatedType, Placed, Tracing, named

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.federated.computations import Arrays, fitted, unpack
 from dovetail.formats import safetensors
 

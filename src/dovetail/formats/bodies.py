@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
-from dovetail.core.windows import Windows
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import Windows
 from dovetail.formats.ways import When
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import dims_of

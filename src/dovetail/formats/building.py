@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.core.errors import FormatError
-from dovetail.core.read_limits import NO_MEMORY, PastLimit, make
-from dovetail.core.scopes import scopes
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.read_limits import NO_MEMORY, PastLimit, make
+from dovetail.core.base.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.constants import is_tensor
 from dovetail.graph.naming import name_new, unique_name

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base.read_limits import fold, kept, need_bytes
+from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.read_limits import fold, kept, need_bytes
-from dovetail.core.scopes import scopes
-from dovetail.core.shapes import size_of
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.shapes import size_of
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import shape_values

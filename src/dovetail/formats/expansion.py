@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from dovetail.core.read_limits import PastLimit, need_operations
+from dovetail.core.base.read_limits import PastLimit, need_operations
 
 TRACE = 10  # operations that take as long as the trace of a branch or a loop
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
+from dovetail.core.calls.static_types import DTypeLike, ShapeLike
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import Op
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike, ShapeLike
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import TensorSpec
 
 
 def _specs(inputs: Any, reason: str, dtypes: Any, shapes: Any, number: int = 0) -> list[TensorSpec]:

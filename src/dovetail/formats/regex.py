@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dovetail.core.read_limits import PastLimit, budget, read_limits, spending
+from dovetail.core.base.read_limits import PastLimit, budget, read_limits, spending
 from dovetail.formats import regex_search
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.regex_search import is_short, search

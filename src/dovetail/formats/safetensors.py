@@ -25,9 +25,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.files import replacing
 from dovetail.core.dtypes import ALL, DType, as_dtype
-from dovetail.core.errors import FormatError
-from dovetail.core.files import replacing
 from dovetail.formats.outside import outside
 from dovetail.formats.strict_json import parse, room_of
 

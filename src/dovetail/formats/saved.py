@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments
-from dovetail.core.errors import FormatError, describe, op_error
-from dovetail.core.scopes import scopes
-from dovetail.core.structure import fields_of, has_fields, no_tree
+from dovetail.core.base.errors import FormatError, describe, op_error
+from dovetail.core.base.scopes import scopes
+from dovetail.core.base.version import VERSION as RELEASE
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
-from dovetail.core.version import VERSION as RELEASE
+from dovetail.core.values import arguments
+from dovetail.core.values.structure import fields_of, has_fields, no_tree
+from dovetail.core.values.variable import Variable
 from dovetail.formats import safetensors
 from dovetail.formats.strict_json import memory, parse, room_of, size_with
 from dovetail.graph.attributes import Beside, Refused, decode, encode

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 
 ROOM = 48 << 20  # bytes of objects that any file may have
 TIMES = 3  # further bytes of objects for each byte of the file

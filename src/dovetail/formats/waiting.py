@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import Scoped
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import Scoped
 from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
 from dovetail.graph.nesting import outermost_of
 

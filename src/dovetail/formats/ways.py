@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import record_on
+from dovetail.core.values.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
 
 When = Callable[[Operation], bool]

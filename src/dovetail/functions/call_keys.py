@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.engine import Engine
-from dovetail.core.signature import static_key
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values import arguments
+from dovetail.core.values.signature import static_key
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of
 
 _STATIC = frozenset([bool, int, str])
 _NESTED = frozenset([tuple, list])

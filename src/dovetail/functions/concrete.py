@@ -14,26 +14,25 @@ from typing import Any
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.choose.backward_plan import Following
 from dovetail.choose.measured_plan import Measuring
-from dovetail.core import arguments
-from dovetail.core.cache import Cache
-from dovetail.core.devices import device_for, is_several
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.locks import holding, make_lock
+from dovetail.core.base.probe import Probe
+from dovetail.core.base.scopes import scopes, within
+from dovetail.core.base.table import OPS
 from dovetail.core.engine import Engine
-from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.locks import holding, make_lock
-from dovetail.core.probe import Probe
-from dovetail.core.recording import Record
-from dovetail.core.scopes import scopes, within
-from dovetail.core.state import held_by
-from dovetail.core.table import OPS
+from dovetail.core.engines.devices import device_for, is_several
 from dovetail.core.tensor import Tensor, native_of
-from dovetail.core.value_kinds import dtype_of, static_shape
-from dovetail.core.variable import Variable
+from dovetail.core.values import arguments
+from dovetail.core.values.recording import Record
+from dovetail.core.values.state import held_by
+from dovetail.core.values.value_kinds import dtype_of, static_shape
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
 from dovetail.execute.plan_base import Runnable
-from dovetail.functions.probed_plan import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes.pure_program import pure_copy
 from dovetail.passes.resolve import resolve_wholly, waits
@@ -148,6 +147,8 @@ class Concrete:
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Runnable:
         if self._probes:
+            from dovetail.functions.probed_plan import ProbedPlan  # few functions have probes
+
             with within(probes=()):
                 measuring = self._measuring_of(engine, shapes, device)
             make = functools.partial(Concrete, measuring=measuring, probes=())

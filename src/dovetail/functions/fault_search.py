@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
-from dovetail.core import dispatch
-from dovetail.core.control_flow import HostControl
+from dovetail.core.base.scopes import unseen
+from dovetail.core.calls import dispatch
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import on_engine
-from dovetail.core.scopes import unseen
+from dovetail.core.engines.control_flow import HostControl
+from dovetail.core.engines.engine_registry import on_engine
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, Operation
 from dovetail.functions.faults import Fault, named_inputs, statistics_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import Where, place
+from dovetail.core.base.errors import Where, place
 from dovetail.core.tensor import Tensor
 from dovetail.functions.statistics import Statistics, numbers_of
 

@@ -21,21 +21,21 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, over
 
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring, steady
-from dovetail.core import arguments
-from dovetail.core.cache import Cache
-from dovetail.core.context import context
-from dovetail.core.creations import AGAIN, LATER, Creations
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.context import context
+from dovetail.core.base.errors import RetracingWarning, check_callable, describe, op_error, repeats
+from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.locks import holding, make_lock
+from dovetail.core.base.scopes import record_on, scopes, within
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
-from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error, repeats
-from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.locks import holding, make_lock
-from dovetail.core.scopes import record_on, scopes, within
-from dovetail.core.shapes import fits
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.engines.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
+from dovetail.core.values import arguments
+from dovetail.core.values.creations import AGAIN, LATER, Creations
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
@@ -46,7 +46,6 @@ from dovetail.functions.call_keys import call_key, difference, given_and_key, sp
 from dovetail.functions.concrete import Concrete
 from dovetail.functions.inlining import inline_call
 from dovetail.functions.numerics import with_check
-from dovetail.functions.plan_files import replayed
 from dovetail.functions.taps import Points, Taps, joined
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.naming import is_name
@@ -746,7 +745,11 @@ def function(
         )
     if engine is not None and engine != AUTO:
         get_engine(engine)
-    fixed = replayed(replay) if replay is not None else steady() if deterministic else None
+    fixed = steady() if deterministic else None
+    if replay is not None:
+        from dovetail.functions.plan_files import replayed  # few functions replay a choice
+
+        fixed = replayed(replay)
     options = Options(tuple(passes), engine if replay is None else AUTO, fixed, check_numerics=check_numerics)
     if isinstance(python_function, Graph):
         return GraphFunction(python_function, input_signature, name, options)

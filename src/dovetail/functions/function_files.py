@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import describe, op_error
-from dovetail.core.shapes import fits
-from dovetail.core.signature import static_key
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.signature import static_key
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay
 from dovetail.execute.choice import Choice

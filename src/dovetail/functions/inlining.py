@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.scopes import record_on, scopes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import unflatten
-from dovetail.core.table import OPS
+from dovetail.core.base.scopes import record_on, scopes
+from dovetail.core.base.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import unflatten
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor, new_graph
 from dovetail.edit.transplant import transplant
 from dovetail.trace import trace, variables

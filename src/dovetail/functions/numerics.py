@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import user_line
-from dovetail.core.hooks import hooks
-from dovetail.core.probe import NUMERICS, Probe
-from dovetail.core.scopes import change, opened, scopes
+from dovetail.core.base.errors import user_line
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.probe import NUMERICS, Probe
+from dovetail.core.base.scopes import change, opened, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.functions.faults import Fault, NumericsError, named_inputs, statistics_of
 from dovetail.functions.statistics import Statistics, bad_numbers

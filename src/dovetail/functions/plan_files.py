@@ -11,8 +11,8 @@ from types import NoneType
 from typing import Any
 
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.plan import Plan

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core.base.probe import Probe
+from dovetail.core.base.scopes import scopes, within
 from dovetail.core.engine import Engine
-from dovetail.core.probe import Probe
-from dovetail.core.scopes import scopes, within
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.execute.choice import Choice
+from dovetail.execute.choice import Choice, Strategy
 from dovetail.execute.exchanges import recorded, replayed
 from dovetail.execute.plan import Plan
 from dovetail.execute.plan_base import Runnable
-from dovetail.execute.strategy import Strategy
 from dovetail.functions.faults import Fault
 from dovetail.passes.pure_program import pure_copy
 

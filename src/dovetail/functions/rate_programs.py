@@ -13,8 +13,8 @@ from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.choose import calibration, costs
 from dovetail.choose.candidate import Candidate
-from dovetail.core.engine_registry import share_devices
-from dovetail.execute.strategy import Strategy
+from dovetail.core.engines.engine_registry import share_devices
+from dovetail.execute.choice import Strategy
 from dovetail.functions.function import function
 
 LEAST, MOST, SECONDS = 3, 20, 0.3  # timed calls of a sample, and about how long they take together

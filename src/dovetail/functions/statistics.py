@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
 from dovetail.passes.probe import FIELDS
 
 

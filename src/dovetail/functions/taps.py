@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.errors import describe, did_you_mean, op_error
-from dovetail.core.probe import Probe
-from dovetail.core.scopes import enter, leave, scopes
+from dovetail.core.base.errors import describe, did_you_mean, op_error
+from dovetail.core.base.probe import Probe
+from dovetail.core.base.scopes import enter, leave, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.taps import compiled

@@ -1,7 +1,7 @@
 """Attributes: the static arguments of operations as data that JSON holds, and back.
 
 Documents, pickles, copies and the keys of measurements use it: data that other processes read.  Within a process,
-caches and passes compare values by `core.signature.static_key`, which makes no copies.
+caches and passes compare values by `core.values.signature.static_key`, which makes no copies.
 
 None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
 of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors are kept in
@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.dimension import Dimension
+from dovetail.core.base.dimension import Dimension
+from dovetail.core.base.errors import describe
+from dovetail.core.base.hooks import hooks
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import describe
-from dovetail.core.hooks import hooks
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import fields_of, of_fields
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import followed
-from dovetail.core.variable import Variable
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import fields_of, of_fields
+from dovetail.core.values.value_kinds import followed
+from dovetail.core.values.variable import Variable
 
 
 class Refused(TypeError):
@@ -171,8 +171,7 @@ def encode(value: Any, beside: Beside) -> Any:
         return int(value)
     if kind is tuple:
         return [encode(item, beside) for item in value]
-    form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)
-    if form is not None:
+    if (form := _form_of(kind)) is not None:
         return beside.written(form, value)
     if (variable := followed(value)) is not value:
         return encode(variable, beside)
@@ -303,6 +302,15 @@ def register(kind: type, form: Form) -> None:
     FORMS[kind], DECODERS[form.kind] = form, form.decode
     if form.is_part:
         PARTS.add(form.kind)
+
+
+def _form_of(kind: type) -> Form | None:
+    """The form of a type.  For a type of ours without one, the modules are imported that register kinds."""
+    form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)
+    if form is None and any(base.__module__.startswith("dovetail.") for base in kind.__mro__):
+        hooks.forms()
+        form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)
+    return form
 
 
 def _is_known(kind: str, kinds: Container[str]) -> bool:

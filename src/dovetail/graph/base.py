@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.core import host
+from dovetail.core.base.errors import Where, describe, op_error, place, user_line
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.read_limits import budget, made
+from dovetail.core.base.scopes import opened, scopes
+from dovetail.core.base.table import OPS
+from dovetail.core.calls.gradients import checked_overrides
 from dovetail.core.dtypes import native_to_dtype, promote
-from dovetail.core.errors import Where, describe, op_error, place, user_line
-from dovetail.core.gradients import checked_overrides
-from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.read_limits import budget, made
-from dovetail.core.scopes import opened, scopes
-from dovetail.core.spec import Ints, TensorSpec
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.values import host
+from dovetail.core.values.spec import Ints, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.dialect import Dialect
 from dovetail.graph.graph_scopes import HasScopes, scoped
@@ -37,7 +37,7 @@ from dovetail.ops.control.plumbing import EFFECTS, INPUTS
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
-    from dovetail.core.creations import Creations
+    from dovetail.core.values.creations import Creations
     from dovetail.edit.graph import Graph
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.pin import Pin
+from dovetail.core.base.table import OPS
 from dovetail.core.op import Op, op_named
-from dovetail.core.pin import Pin
-from dovetail.core.spec import spec
-from dovetail.core.table import OPS
+from dovetail.core.values.spec import spec
 from dovetail.core.wish import Wish
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation

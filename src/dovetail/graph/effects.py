@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.table import OPS
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.graph.attributes import named
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.pass_edits import discard, rewire

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.core import dispatch
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.scopes import unseen
-from dovetail.core.shapes import size_of
+from dovetail.core.base.scopes import unseen
+from dovetail.core.calls import dispatch
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.shapes import size_of
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 

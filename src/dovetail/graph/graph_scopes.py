@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.core.pin import Pin
-from dovetail.core.scopes import Changes, Scoped, opened
+from dovetail.core.base.pin import Pin
+from dovetail.core.base.scopes import Changes, Scoped, opened
 from dovetail.graph.cursor import Cursor, scope_of
 from dovetail.graph.operation import Operation
 from dovetail.graph.places import Places

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from dovetail.core.scopes import scopes, within
+from dovetail.core.base.scopes import scopes, within
 
 _NO_EDIT = nullcontext()  # most traces happen outside of edits, and scopes take time
 

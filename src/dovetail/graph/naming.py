@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import describe
-from dovetail.core.scopes import scopes
+from dovetail.core.base.errors import describe
+from dovetail.core.base.scopes import scopes
 from dovetail.graph.journal import note
 
 if TYPE_CHECKING:

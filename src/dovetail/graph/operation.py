@@ -8,14 +8,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.base.errors import Where, called_library, conventional, describe, is_inside, op_error, place
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.pin import ANYWHERE, Pin
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import Where, called_library, conventional, describe, is_inside, op_error, place
-from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.pin import ANYWHERE, Pin
-from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import AS_TENSORFLOW, Operators
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import outermost_of
@@ -254,8 +254,8 @@ class Operation:
         name: unique in its graph.
         inputs: the tensors it takes, flat; change them with `replace_input`.
         outputs: the tensors it makes.
-        attrs: its static arguments by parameter name, in the form that `core.static_types` gives them; change them with
-            `set_attr`.
+        attrs: its static arguments by parameter name, in the form that `core.calls.static_types` gives them; change
+            them with `set_attr`.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for a static argument in `attrs`.
         engine, device: the names of the engine and the device that compute it, such as "torch" and "gpu:0".  None for
             the engine and "" for the device, the initial values, leave it to the plan, which computes the operation on

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import scopes
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import scopes
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TypeAlias
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import STRUCTURAL
 

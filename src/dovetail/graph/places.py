@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dovetail.core.engine_registry import device_owner
-from dovetail.core.pin import Pin
+from dovetail.core.base.pin import Pin
+from dovetail.core.engines.engine_registry import device_owner
 from dovetail.core.wish import Wish, as_wish
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import Where
+from dovetail.core.base.errors import Where
 from dovetail.graph.base import GraphBase
 from dovetail.graph.operation import GraphTensor, Operation
 

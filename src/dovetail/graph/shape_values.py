@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import dispatch
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.infer import CARRIES_NAN
-from dovetail.core.read_limits import budget, kept
-from dovetail.core.scopes import unseen
-from dovetail.core.shapes import size_of
-from dovetail.core.spec import Ints
+from dovetail.core.base.read_limits import budget, kept
+from dovetail.core.base.scopes import unseen
+from dovetail.core.calls import dispatch
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import CARRIES_NAN
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.spec import Ints
 from dovetail.graph.operation import GraphTensor, Operation
 
 LARGEST = 64  # elements: shapes, and tensors computed from them, are small

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.scopes import scopes
+from dovetail.core.base.scopes import scopes
 from dovetail.graph.journal import note
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from dovetail.core.tensor import Tensor
 
 CPU = (1, 0)

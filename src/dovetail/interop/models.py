@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.errors import describe, op_error
-from dovetail.core.spec import TensorSpec, spec
-from dovetail.core.structure import flatten, map_structure, unflatten
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.spec import TensorSpec, spec
+from dovetail.core.values.structure import flatten, map_structure, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.functions.function import Function, function
 from dovetail.observe.flops import Flops, flops_of_graph

@@ -14,9 +14,9 @@ import tensorflow as tf
 from tensorflow.python.autograph.core import config
 from tensorflow.python.framework.type_spec import register_type_spec_from_value_converter
 
-from dovetail.core.errors import is_inside, is_of_user
+from dovetail.core.base.errors import is_inside, is_of_user
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.numpy_calls import warn_of_loss
 

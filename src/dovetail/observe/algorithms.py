@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.choose.candidate import Candidate
+from dovetail.core.base.texts import time_text
+from dovetail.core.base.windows import CONVOLUTIONS
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine, list_engines
-from dovetail.core.routines import NOT_REPORTED
-from dovetail.core.spec import TensorSpec
-from dovetail.core.texts import time_text
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.engines.engine_registry import get_engine, list_engines
+from dovetail.core.engines.routines import NOT_REPORTED
+from dovetail.core.values.spec import TensorSpec
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Strategy
 from dovetail.observe.engine_routines import reported, segments_of
 
 TYPES = frozenset(name for names in CONVOLUTIONS.values() for name in names)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.routines import NOT_REPORTED, NotRun, Routine, Routines
+from dovetail.core.engines.routines import NOT_REPORTED, NotRun, Routine, Routines
 from dovetail.edit.graph import GraphTensor
 from dovetail.execute.schedule import Schedule
 from dovetail.execute.segment import Segment

@@ -18,12 +18,12 @@ from typing import Any
 from dovetail import core
 from dovetail.choose import costs
 from dovetail.choose.candidate import Candidate
+from dovetail.core.base.errors import check_callable, place
+from dovetail.core.base.texts import time_text
 from dovetail.core.engine import OPERATIONS
-from dovetail.core.engine_registry import AUTO, get_engine
-from dovetail.core.errors import check_callable, place
+from dovetail.core.engines.engine_registry import AUTO, get_engine
 from dovetail.core.rules import DEFAULT
-from dovetail.core.texts import time_text
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.exchanges import exchange_text, exchanges_of
 from dovetail.execute.fallback import plan_on

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dovetail.choose.costs import FREE, flops_of
-from dovetail.core.errors import op_error
-from dovetail.core.texts import aligned
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.texts import aligned
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.engine_registry import current_engine, get_engine
-from dovetail.core.errors import describe, op_error, place
-from dovetail.core.texts import count_text, size_text, time_text
+from dovetail.core.base.errors import describe, op_error, place
+from dovetail.core.base.texts import count_text, size_text, time_text
+from dovetail.core.engines.engine_registry import current_engine, get_engine
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import Place, place_of
 from dovetail.execute.plan import Plan

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import describe, did_you_mean, op_error, place
-from dovetail.core.files import replacing
-from dovetail.core.texts import aligned, count_text, size_text, time_text
+from dovetail.core.base.errors import describe, did_you_mean, op_error, place
+from dovetail.core.base.files import replacing
+from dovetail.core.base.texts import aligned, count_text, size_text, time_text
 from dovetail.execute.events import OPERATION, SPAN, Event, Recorder, Subject, Sum
 from dovetail.formats.pictures import chrome
 from dovetail.observe import watch

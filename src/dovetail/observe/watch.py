@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dovetail.core import config, engine_registry
+from dovetail.core.base import config
+from dovetail.core.base.errors import user_line
+from dovetail.core.base.hooks import hooks
 from dovetail.core.engine import Engine
-from dovetail.core.errors import user_line
-from dovetail.core.hooks import hooks
+from dovetail.core.engines import engine_registry
 from dovetail.execute import segment as segments
 from dovetail.execute.events import OPERATION, TRANSFER, Recorder, Subject
 from dovetail.execute.segment import Segment

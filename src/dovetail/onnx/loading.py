@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import op_error, warn
-from dovetail.core.shapes import fits
-from dovetail.core.spec import TensorSpec
-from dovetail.core.value_kinds import is_tensor, static_shape
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error, warn
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import is_tensor, static_shape
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.constants import constant_of

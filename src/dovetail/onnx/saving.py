@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import op_error, warn
-from dovetail.core.files import replacing
-from dovetail.core.scopes import scopes
+from dovetail.core.base.errors import op_error, warn
+from dovetail.core.base.files import replacing
+from dovetail.core.base.scopes import scopes
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.ends import Input, Result, results_of

@@ -2,8 +2,8 @@
 
 import sys as _sys
 
+from dovetail.core.base.table import OPS
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.ops import numpy_calls as _numpy_calls
 from dovetail.ops import operators as _operators
 from dovetail.ops import random

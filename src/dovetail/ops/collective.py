@@ -11,19 +11,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD, divided
+from dovetail.core.base.errors import CollectiveError, op_error, user_line
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.table import OPS
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import on_engine
-from dovetail.core.errors import CollectiveError, op_error, user_line
-from dovetail.core.hooks import hooks
-from dovetail.core.infer import any_rank
+from dovetail.core.engines.collectives import WORLD, divided
+from dovetail.core.engines.engine_registry import on_engine
 from dovetail.core.kinds import Each
 from dovetail.core.op import primitive
-from dovetail.core.recording import Record
 from dovetail.core.rules import Rule
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import any_rank
+from dovetail.core.values.recording import Record
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import zeros_like

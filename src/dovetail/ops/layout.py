@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import infer
 from dovetail.core.kinds import Each
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.identity import identity
 

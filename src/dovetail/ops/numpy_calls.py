@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.base.errors import GradientLostWarning, warn
+from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.errors import GradientLostWarning, warn
-from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 
 # The names that differ in `dovetail.ops`, and the functions that convert.
 OTHERS = {

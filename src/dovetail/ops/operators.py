@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.host import ARRAYS, cast_like
 from dovetail.core.op import Op
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.host import ARRAYS, cast_like
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops import numpy_calls
 from dovetail.ops.linalg import products
 from dovetail.ops.math import arithmetic as math

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dovetail.core.collectives import COLLECTIVES
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.edit.graph import Graph, Operation
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.base.errors import CONVENTIONAL, op_error
+from dovetail.core.base.table import COMPOSITES
 from dovetail.core.engine import Engine
-from dovetail.core.errors import CONVENTIONAL, op_error
-from dovetail.core.table import COMPOSITES
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.graph.pass_edits import discard, supersede

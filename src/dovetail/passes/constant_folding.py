@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.infer import CARRIES_NAN
-from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.values.infer import CARRIES_NAN
+from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph

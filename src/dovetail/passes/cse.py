@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.signature import static_key
+from dovetail.core.values.signature import static_key
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import COMMUTATIVE
 from dovetail.graph.index import note_change

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
-from dovetail.core import infer
+from dovetail.core.values import infer
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import Match, build, match, scalar_constant, wildcards
 from dovetail.graph.pass_edits import rewire

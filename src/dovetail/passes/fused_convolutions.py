@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.base.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.pass_edits import rewire
 from dovetail.ops.nn.fused import ACTIVATIONS, fused_conv

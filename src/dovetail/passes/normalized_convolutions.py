@@ -9,8 +9,8 @@ normalization along with the convolution, and is slower with the kernel's produc
 from __future__ import annotations
 
 from dovetail import ops
-from dovetail.core.shapes import normalize_axis, size_of
-from dovetail.core.windows import CONVOLUTIONS
+from dovetail.core.base.windows import CONVOLUTIONS
+from dovetail.core.values.shapes import normalize_axis, size_of
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.pass_edits import rewire
 from dovetail.passes.base import needs, sweep

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base.scopes import record_on
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.scopes import record_on
-from dovetail.core.table import OPS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.trace import trace
 

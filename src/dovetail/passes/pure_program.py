@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.core.base.locks import join
 from dovetail.core.engine import Engine
-from dovetail.core.locks import join
-from dovetail.core.state import held_alone, put
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values.state import held_alone, put
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.graph.base import add_input_at

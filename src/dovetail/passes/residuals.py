@@ -14,7 +14,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff.vjp import split
-from dovetail.core.table import GRADIENTS
+from dovetail.core.base.table import GRADIENTS
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.pass_edits import discard, supersede
 from dovetail.passes.base import needs

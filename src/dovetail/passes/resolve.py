@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.dtypes import DType
-from dovetail.core.shapes import broadcast, fits
+from dovetail.core.values.shapes import broadcast, fits
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
 from dovetail.graph.pass_edits import rewire

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.engine import Engine
-from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import set_shape
 from dovetail.ops.control.plumbing import HOST_CALLS

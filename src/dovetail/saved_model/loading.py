@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.objects import Objects
 from dovetail.formats.tensorflow.patching import Patch

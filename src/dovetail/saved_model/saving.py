@@ -13,12 +13,12 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.errors import op_error
-from dovetail.core.files import replacing, replacing_folder
-from dovetail.core.scopes import scopes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import unflatten
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.files import replacing, replacing_folder
+from dovetail.core.base.scopes import scopes
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import unflatten
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.opaque import Unreadable

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph, read_of
 from dovetail.formats.tensorflow.values import Spec

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from dovetail.core.errors import place
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import place
+from dovetail.core.base.scopes import record_on
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.taken import GIVEN, release, takers
 from dovetail.edit.transplant import transplant

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dovetail.choose.measured_plan import Measuring
-from dovetail.core import arguments
-from dovetail.core.devices import soft_placement_of_run
+from dovetail.core.base.scopes import scopes
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
-from dovetail.core.scopes import scopes
+from dovetail.core.engines.devices import soft_placement_of_run
+from dovetail.core.engines.engine_registry import chooses_engine, compiling_engine, current_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values import arguments
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.feeds import check_feed
 from dovetail.execute.placement import has_pinned_devices, placed

@@ -9,15 +9,15 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from dovetail.compat.tf_graph.elements import element_of, face_of
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
-from dovetail.core.cache import Cache
-from dovetail.core.devices import soft_placement
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import describe, place
-from dovetail.core.scopes import Setting, not_building
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.errors import describe, place
+from dovetail.core.base.scopes import Setting, not_building
+from dovetail.core.engines.devices import soft_placement
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of
-from dovetail.core.variable import Variable
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import kind_of
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.feeds import flat_feeds
 from dovetail.graph.base import in_contrast

@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
-from dovetail.core.scopes import DEFAULT_GRAPH
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import default_graph
-from dovetail.core.variable import Variable
+from dovetail.core.base.scopes import DEFAULT_GRAPH
+from dovetail.core.base.table import OPS
+from dovetail.core.values.value_kinds import default_graph
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
 from dovetail.graph.dialect import Dialect

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import op_error
-from dovetail.core.locks import holding, make_lock
-from dovetail.core.scopes import not_building
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.locks import holding, make_lock
+from dovetail.core.base.scopes import not_building
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 
 

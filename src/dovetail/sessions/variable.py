@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import scopes
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import scopes
-from dovetail.core.state import Buffer
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import register
-from dovetail.core.variable import STATE, Variable, is_of_default_graph
+from dovetail.core.values.state import Buffer
+from dovetail.core.values.value_kinds import register
+from dovetail.core.values.variable import STATE, Variable, is_of_default_graph
 from dovetail.edit.graph import GraphTensor
 from dovetail.sessions.session import session_of
 

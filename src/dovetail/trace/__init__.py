@@ -1,6 +1,6 @@
 """How programs come in: calls, control flow, captures and shape values are recorded in graphs."""
 
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.trace.control import RecordedControl, stacked_specs
 from dovetail.trace.deferred import has_unknown_rank, with_unknown_rank
 from dovetail.trace.trace import assign_any, capture

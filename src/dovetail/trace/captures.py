@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.graph.base import add_input_at
 from dovetail.graph.nesting import holders_of

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.control_flow import Control, Values
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import DEFAULT_GRAPH, record_on, scopes
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import promote
-from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import DEFAULT_GRAPH, record_on, scopes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, kind_of
+from dovetail.core.engines.control_flow import Control, Values
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, kind_of
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS

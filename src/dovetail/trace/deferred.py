@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments, is_raised_inside, op_error
-from dovetail.core.infer import most_telling, specs_of_each_rank
+from dovetail.core.base.errors import CONVENTIONAL, annotate, describe_arguments, is_raised_inside, op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.kinds import Kind
-from dovetail.core.recording import Record
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import Structure, flatten, unflatten
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.values.infer import most_telling, specs_of_each_rank
+from dovetail.core.values.recording import Record
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import Structure, flatten, unflatten
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation, call_arguments
 from dovetail.trace import trace

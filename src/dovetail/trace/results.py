@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import promote
-from dovetail.core.errors import op_error
-from dovetail.core.structure import LEAF, flatten, unflatten
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, seen, unwrapped
+from dovetail.core.values.structure import LEAF, flatten, unflatten
+from dovetail.core.values.value_kinds import dtype_of, seen, unwrapped
 from dovetail.graph.effects import ASSIGN
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor

@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core import arguments, config, dispatch, host, infer_call
-from dovetail.core.cache import Cache
+from dovetail.core.base import config
+from dovetail.core.base.cache import Cache
+from dovetail.core.base.errors import Where, op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import DEFAULT_GRAPH, record_on, scopes
+from dovetail.core.base.table import OPS
+from dovetail.core.calls import dispatch, infer_call
 from dovetail.core.dtypes import DType, native_to_dtype
-from dovetail.core.engine_registry import owner_of_type
-from dovetail.core.errors import Where, op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.infer import of_any_rank
+from dovetail.core.engines.engine_registry import owner_of_type
 from dovetail.core.op import Op
-from dovetail.core.scopes import DEFAULT_GRAPH, record_on, scopes
-from dovetail.core.signature import static_key
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import (
+from dovetail.core.values import arguments, host
+from dovetail.core.values.infer import of_any_rank
+from dovetail.core.values.signature import static_key
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import (
     ANY_ENGINE,
     EAGER,
     HOST,
@@ -37,7 +39,7 @@ from dovetail.core.value_kinds import (
     register,
     static_shape,
 )
-from dovetail.core.variable import STATE
+from dovetail.core.values.variable import STATE
 from dovetail.graph.base import foreign_tensor
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.naming import name_new, unique_name
@@ -48,7 +50,7 @@ from dovetail.trace.captures import capture_into, check_open, holder_of
 from dovetail.trace.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
 if TYPE_CHECKING:
-    from dovetail.core.control_flow import Control
+    from dovetail.core.engines.control_flow import Control
     from dovetail.edit.graph import Graph
 
 

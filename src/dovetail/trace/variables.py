@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import scopes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import scopes
+from dovetail.core.base.table import OPS
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.graph.effects import ASSIGN, READ, needed_with_taken, new_history, thread
 from dovetail.graph.graph_scopes import scoped
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
-from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine
+from dovetail.core.engines.engine_registry import AUTO, chooses_engine, compiling_engine
 from keras_dovetail.demo import data, report
 from keras_dovetail.demo.compare import LIMIT, largest_difference, summary
 from keras_dovetail.demo.train import History, Interruption, train

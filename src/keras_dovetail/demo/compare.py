@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.core.texts import table, time_text
+from dovetail.core.base.texts import table, time_text
 from keras_dovetail.demo.train import History
 
 LIMIT = 1e-4  # the largest relative difference of the losses that counts as the same

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dovetail.core.files import replacing
+from dovetail.core.base.files import replacing
 from keras_dovetail.demo.compare import LIMIT, relative_differences
 from keras_dovetail.demo.data import CLASSES, Digits
 from keras_dovetail.demo.train import History

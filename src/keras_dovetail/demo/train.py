@@ -17,7 +17,7 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
-from dovetail.core.texts import count_text, time_text
+from dovetail.core.base.texts import count_text, time_text
 from keras_dovetail.demo.data import Digits
 from keras_dovetail.demo.model import WorstDigit, build, smoothed_cross_entropy
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.core import devices, memory
+from dovetail.core.base import memory
+from dovetail.core.engines import devices
 from keras_dovetail.src import distribution_lib, ops, random, rnn, tensorboard
 from keras_dovetail.src.ops.core import Variable, compute_output_spec, device_scope, name_scope
 

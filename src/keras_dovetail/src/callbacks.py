@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from dovetail.core.scopes import DEFAULT_GRAPH
+from dovetail.core.base.scopes import DEFAULT_GRAPH
 from dovetail.interop.privates import Callback, LambdaCallback, is_default
 from keras_dovetail.src.scopes import OUTSIDE
 

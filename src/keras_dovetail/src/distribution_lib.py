@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import chooses_engine, current_engine, get_engine, is_installed
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import chooses_engine, current_engine, get_engine, is_installed
 from dovetail.distributed import init
 from keras_dovetail.src.parallel import layouts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dovetail
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree
 from dovetail.formats.wire.libraries import need
 from dovetail.saved_model.saving import endpoint, traced, write

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.scopes import scopes
-from dovetail.core.value_kinds import default_graph, dtype_of
+from dovetail.core.base.scopes import scopes
+from dovetail.core.values.value_kinds import default_graph, dtype_of
 from keras_dovetail.src.tensors import is_tensor
 
 

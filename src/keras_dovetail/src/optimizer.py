@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import dovetail
 from dovetail import ops
-from dovetail.core.scopes import DEFAULT_GRAPH, scopes
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.base.scopes import DEFAULT_GRAPH, scopes
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
 from keras_dovetail.src.layer import tapped
 from keras_dovetail.src.parallel import merging

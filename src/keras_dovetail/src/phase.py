@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.core.scopes import DEFAULT_GRAPH, Scoped
+from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped
 from dovetail.interop.layer_phase import asks_for_the_phase, in_set_phase
 from dovetail.interop.privates import tree
 from dovetail.sessions.session_graph import recording_graph

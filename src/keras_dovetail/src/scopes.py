@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, not_building, scopes
+from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped, not_building, scopes
 from dovetail.sessions.session_graph import SessionGraph
 
 OUTSIDE: Scoped[Any] = Scoped(None)  # the default graph of the program that calls `fit`

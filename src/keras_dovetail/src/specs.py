@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.spec import spec
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.spec import spec
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.edit.graph import Graph
 from dovetail.interop.keras_values import READ, run_of
 from dovetail.interop.privates import KerasTensor, StatelessScope, SymbolicScope, standardize_dtype, tree

@@ -10,11 +10,11 @@ from typing import Any, cast
 from dovetail import ops
 from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.choose.measurer import Measurer
-from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import chooses_engine, compiling_engine
-from dovetail.core.scopes import scopes
-from dovetail.core.shapes import size_of
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.scopes import scopes
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import chooses_engine, compiling_engine
+from dovetail.core.values.shapes import size_of
+from dovetail.core.values.spec import TensorSpec
 from dovetail.execute.plan_base import Runnable
 from dovetail.functions.function import Function, Options
 from dovetail.interop.privates import tree

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core import arguments
+from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import promote
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.scopes import scopes
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
+from dovetail.core.values import arguments
+from dovetail.core.values.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
 from dovetail.edit.graph import GraphTensor
 from dovetail.interop.privates import config, standardize_dtype, tree
 from dovetail.ops.shapes.shape import dims_of

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import dovetail
-from dovetail.core.collectives import WORLD
-from dovetail.core.garbage import NoGarbageCollection
+from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.engines.collectives import WORLD
 from dovetail.interop.privates import (
     BaseTrainer,
     CallbackList,

@@ -9,13 +9,13 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import dovetail
-from dovetail.core.creations import note_creation
+from dovetail.core.base.read_limits import fold
+from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped, opened, scopes
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
-from dovetail.core.read_limits import fold
-from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, opened, scopes
+from dovetail.core.engines.engine_registry import HOME, current_engine, get_engine, on_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
+from dovetail.core.values.creations import note_creation
+from dovetail.core.values.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.interop.privates import KerasVariable, get_stateless_scope
 from dovetail.trace.trace import assign_any
 from dovetail.trace.variables import read_variable

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from dovetail.core.windows import Windows
+from dovetail.core.base.windows import Windows
 from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 

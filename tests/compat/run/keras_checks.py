@@ -19,8 +19,8 @@ from dovetail import backend as K
 from dovetail.compat.run import running
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.steps import limited
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import DEFAULT_GRAPH
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import DEFAULT_GRAPH
 from tests.keras_backends import changes_keras, main
 from tests.programs.data import write_mnist
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from tests.conftest import ENGINES
 
 PROPERTY = "tf_support"

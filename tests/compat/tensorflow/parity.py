@@ -13,7 +13,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.compat import tensorflow as compat
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.values.structure import flatten, unflatten
 from tests.backend.parity import Case, leaves
 from tests.backend.parity import call as call_of_k
 from tests.backend.parity import program as program_of_k

@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow.names.saving import kept_checkpoints
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests import keras_backends
 from tests.libraries import Library, require
 

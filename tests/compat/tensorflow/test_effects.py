@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dovetail.compat import tensorflow as compat
-from dovetail.core.structure import flatten
+from dovetail.core.values.structure import flatten
 from dovetail.graph import effects
 from tests.compat.tensorflow import random_effects
 from tests.libraries import Library

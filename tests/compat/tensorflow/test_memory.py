@@ -11,7 +11,7 @@ import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
 from dovetail.compat.tensorflow.names.session import memory
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests.compat.tensorflow.test_settings import session, warned
 
 v1 = tf.compat.v1

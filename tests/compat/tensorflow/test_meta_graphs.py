@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dovetail.compat import tensorflow as tf
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.libraries import Library, require
 
 require("google_crc32c", "the files need the extra")

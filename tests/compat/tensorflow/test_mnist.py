@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import input_
 from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import mnist as network
 
 from dovetail.compat.tensorflow.names.io import mnist
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.programs.data import COUNTS, write_mnist
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dovetail.compat.tensorflow as tf
 from dovetail.compat.tensorflow.names.graph.raw_ops import BOUND
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.reading import SPECIAL

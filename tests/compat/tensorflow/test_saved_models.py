@@ -13,7 +13,7 @@ import pytest
 
 from dovetail import saved_model
 from dovetail.compat import tensorflow as tf
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.libraries import Library, require
 
 require("google_crc32c", "the files need the extra")

@@ -17,8 +17,8 @@ from dovetail.compat.tensorflow.names.session import settings
 from dovetail.compat.tensorflow.names.session.setting_groups import Message
 from dovetail.compat.tensorflow.names.summary import timeline
 from dovetail.compat.tensorflow.unused import UnusedSettingWarning
-from dovetail.core import devices
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines import devices
+from dovetail.core.engines.engine_registry import current_engine
 from tests.libraries import require
 
 v1 = tf.compat.v1

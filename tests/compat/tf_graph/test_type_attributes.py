@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.compat.tf_graph.type_attributes import WORDS, type_attributes
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.rows import WRITTEN
 from tests.libraries import Library, require

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import hdf5
 from dovetail.formats.hdf5.tree import Group
 from dovetail.formats.keras.configs import Configs

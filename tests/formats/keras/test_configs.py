@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import hdf5
 from dovetail.formats.keras import config_rows
 from dovetail.formats.keras.configs import Configs

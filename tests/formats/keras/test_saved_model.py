@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from dovetail.core.errors import FormatError
-from dovetail.core.spec import spec
+from dovetail.core.base.errors import FormatError
+from dovetail.core.values.spec import spec
 from dovetail.formats.keras.saved_model import is_folder, read_folder
 from dovetail.formats.wire.messages import KERAS
 from tests.formats.keras import FOLDERS

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import hdf5
 from dovetail.formats.keras.weights import Layer, converted, is_stored, named, stored
 from tests.libraries import Library

@@ -21,7 +21,7 @@ from onnx.parser import parse_model
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import ONNX
 from tests.formats.mutations import block, bounded, command, cut, flip
 from tests.formats.tensorflow.mutations import MEMORY, change

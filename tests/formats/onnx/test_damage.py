@@ -11,7 +11,7 @@ import pytest
 from onnx.parser import parse_model
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.formats.memory import little
 from tests.formats.onnx.mutations import files, mutations
 

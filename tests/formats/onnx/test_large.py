@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dovetail as dt
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import LONGEST
 from tests.parts import WHOLE
 

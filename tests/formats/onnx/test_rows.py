@@ -13,7 +13,7 @@ from onnx import TensorProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 import dovetail as dt
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.onnx import model as model  # it fills the table
 from dovetail.formats.onnx.rows import NEWEST, READ, row_of
 

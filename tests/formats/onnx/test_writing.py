@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL
 from dovetail.formats.onnx.written import NO_WAY
 from dovetail.formats.onnx.written_nodes import NeedsOpset

@@ -11,7 +11,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import ops
 from dovetail.compat import tensorflow as tf
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from tests import foreign, keras_backends
 from tests.formats.releases import KERNEL, Results, X, Y, released
 

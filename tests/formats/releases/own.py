@@ -11,7 +11,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from tests.formats.releases import KERNEL, Results, X, Y, released
 from tests.ops.table import draw, leaves
 

@@ -17,10 +17,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.choose import records
 from dovetail.choose.report import Report
-from dovetail.core.cache_folder import VARIABLE
+from dovetail.core.base.cache_folder import VARIABLE
 from dovetail.distributed import Checkpoints
-from dovetail.execute.choice import Choice, Row
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.choice import Choice, Row, Strategy
 from dovetail.federated.rounds import Rounds
 from tests.formats.releases import KERNEL, Results, X, Y, released
 

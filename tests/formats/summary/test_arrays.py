@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.kinds import summarize
 
 ARRAYS = {

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.kinds import kind_of, summarize
 from dovetail.formats.wire.messages import ONNX
 

@@ -11,7 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import safetensors
 from dovetail.formats.saved import APART
 from dovetail.formats.summary.kinds import summarize

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.kinds import summarize
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.slim import SHORT, slim

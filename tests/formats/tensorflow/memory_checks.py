@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dovetail as dt
 from dovetail import saved_model
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from tests.formats.memory import forget, memory
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 
 import dovetail as dt
 from dovetail import saved_model
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.table import read_table, table
 from tests.formats.mutations import block, bounded, command, cut, flip

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dovetail import saved_model
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import tensor_proto
 from tests.formats.memory import little

@@ -15,7 +15,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import saved_model
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests import foreign
 from tests.conftest import ENGINES

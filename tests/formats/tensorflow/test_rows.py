@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dovetail import saved_model  # it declares the special nodes
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.rows import Input
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL

@@ -11,8 +11,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
 from dovetail.formats.tensorflow.writing import Writer

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import dovetail.compat.tensorflow as tf
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.bundle import write_bundle
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, StoredObjects

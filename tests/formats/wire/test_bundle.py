@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire import bundle
 from dovetail.formats.wire import table as tables
 from dovetail.formats.wire.bundle import Bundle, write_bundle

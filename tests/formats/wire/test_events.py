@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.events import EventWriter, read_events
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.records import read_records

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire import libraries, rows
 from dovetail.formats.wire.messages import ONNX, PACKAGES, PROFILER, TENSORFLOW, from_text, parsed, to_text
 from tests.libraries import Library, require

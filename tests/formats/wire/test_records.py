@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.crc import masked_bytes
 from dovetail.formats.wire.records import COMPRESSIONS, RecordWriter, read_records
 from tests.libraries import Library, require

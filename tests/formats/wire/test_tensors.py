@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.tensors import (
     DTYPES,

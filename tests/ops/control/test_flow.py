@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from tests.ops.control.programs import agree, compiled, draw, gradient, prefix, programs
 
 

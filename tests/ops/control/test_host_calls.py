@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 
 X = np.float32([1, 2, 3])
 dt.RegisterGradient("TenTimesForPyFunc")(lambda op, g: g * 10.0)

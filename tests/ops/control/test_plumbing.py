@@ -2,8 +2,8 @@
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.base.table import OPS
 from dovetail.core.op import Op
-from dovetail.core.table import OPS
 from dovetail.ops import numpy_calls
 from dovetail.ops.control import plumbing
 

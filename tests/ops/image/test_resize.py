@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.ops.image.resize import INTERPOLATIONS
 
 SIZES = [((5, 7), (10, 21)), ((8, 6), (3, 4)), ((4, 9), (7, 2)), ((1, 3), (5, 1)), ((2, 2), (3, 3))]

@@ -6,7 +6,7 @@ from scipy import special
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 
 ORDERS = np.array([1e-3, 0.5, 1.0, 2.5, 10.0, 100.0, 3e3, 1e5])
 SHARES = np.array([1e-3, 0.3, 0.9, 1.0, 1.02, 1.5, 4.0, 100.0])  # of the order, where the integral ends

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core import threefry
+from dovetail.core.base import threefry
 from dovetail.ops import random
 from dovetail.ops.random.keys import random_bits
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core import threefry
+from dovetail.core.base import threefry
 from dovetail.ops import random
 from dovetail.ops.random.keys import random_bits
 from tests.libraries import Library

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 
 
 def test_gather_with_batch_axes(engine, rng):

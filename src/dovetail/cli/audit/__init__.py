@@ -16,8 +16,8 @@ from dovetail.compat.run import running
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.source.sources import Source, Unread, imported_files, read
 from dovetail.compat.source.uses import Use, find, of_k, of_keras, of_tensorflow
-from dovetail.core.engine_registry import known_engines
-from dovetail.core.texts import table
+from dovetail.core.base.texts import table
+from dovetail.core.engines.engine_registry import known_engines
 
 DESCRIPTION = """\
 Tells what kind of program each file is (TensorFlow 1 or 2, Keras 2 or 3), which names of TensorFlow, Keras and its

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dovetail.cli.audit.k_verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
 from dovetail.compat.source.sources import Place, Source, Unread
 from dovetail.compat.source.uses import Use
-from dovetail.core.texts import table
+from dovetail.core.base.texts import table
 
 SHOWN = 3  # the most places to list of one kind, without --verbose
 SAID = {

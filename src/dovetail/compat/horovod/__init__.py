@@ -14,7 +14,7 @@ from typing import Any
 from dovetail import distributed, ops
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow.names.estimators.replicas import SameVariables
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.distributed import init as init
 from dovetail.distributed import rank as rank
 from dovetail.distributed import replicas

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from dovetail.compat import horovod as hvd
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):

@@ -18,7 +18,7 @@ from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2 import words
 from dovetail.compat.keras2.naming import with_slashes
 from dovetail.compat.keras2.patches import Patch
-from dovetail.core.static_types import with_ints
+from dovetail.core.calls.static_types import with_ints
 from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.privates import Functional, Operation
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import backend as K
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.engines.engine_registry import current_engine
+from dovetail.core.values.value_kinds import static_shape
 
 # layout of Keras → number of spatial axes → TensorFlow's name of it
 LAYOUTS = {"channels_last": ("NWC", "NHWC", "NDHWC"), "channels_first": ("NCW", "NCHW", "NCDHW")}

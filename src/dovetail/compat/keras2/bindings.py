@@ -13,8 +13,8 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Patch
-from dovetail.core.creations import Kept
-from dovetail.core.variable import Variable
+from dovetail.core.values.creations import Kept
+from dovetail.core.values.variable import Variable
 from dovetail.ops import convert
 
 KEPT = "_kept_variables"  # the attribute of a layer that was called

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import keras
 
 from dovetail.autodiff.recorder import Recorder
-from dovetail.core.recording import Record
-from dovetail.core.scopes import Scoped, scopes
-from dovetail.core.variable import Variable
+from dovetail.core.base.scopes import Scoped, scopes
+from dovetail.core.values.recording import Record
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import GraphTensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.sessions.session_graph import SessionGraph

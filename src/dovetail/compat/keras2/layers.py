@@ -12,11 +12,11 @@ import keras
 
 from dovetail.compat.keras2 import built_tensors, words
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.core.base.scopes import record_on
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.variable import Variable
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.interop.keras.tensors import tensor_like
 from dovetail.interop.keras_values import in_run

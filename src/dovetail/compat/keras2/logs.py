@@ -12,7 +12,7 @@ import keras
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import in_old_words, named
-from dovetail.core.scopes import not_building
+from dovetail.core.base.scopes import not_building
 from dovetail.interop.privates import MonitorCallback, python_utils
 
 RENAMED = {"learning_rate": "lr"}  # what callbacks add

@@ -11,7 +11,7 @@ import keras
 from dovetail import ops
 from dovetail.backend import logits
 from dovetail.compat.keras2.patches import Patch
-from dovetail.core.gradients import RegisterGradient, gradient_override_map
+from dovetail.core.calls.gradients import RegisterGradient, gradient_override_map
 from dovetail.interop import privates
 
 GRADIENT = "SoftmaxWithoutLabelsInKeras2"

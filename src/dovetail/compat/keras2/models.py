@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from dovetail.compat.keras2.patches import Own, Patch, methods
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.privates import Functional, map_graph, tree

@@ -20,8 +20,8 @@ from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.words import named
-from dovetail.core.scopes import not_building, record_on
-from dovetail.core.value_kinds import kind_of
+from dovetail.core.base.scopes import not_building, record_on
+from dovetail.core.values.value_kinds import kind_of
 from dovetail.functions.function import function
 from dovetail.sessions.session_graph import open_default_graph
 

@@ -11,7 +11,7 @@ import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import named
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.interop.privates import KerasVariable
 
 KINDS = {"trainable": "_trainable_variables", "non_trainable": "_non_trainable_variables"}  # → Keras 3's list

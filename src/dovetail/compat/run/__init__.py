@@ -28,9 +28,9 @@ from dovetail.compat.run.temporary import after_keras, replaced
 from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use, find
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.core.hooks import hooks
-from dovetail.core.optional_api import spec_of
-from dovetail.core.scopes import DEFAULT_GRAPH
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.optional_api import spec_of
+from dovetail.core.base.scopes import DEFAULT_GRAPH
 
 VERSION_OF_TENSORFLOW_1 = "1.15.5"
 VERSION_OF_KERAS_2 = "2.3.1"

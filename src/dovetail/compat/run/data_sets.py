@@ -25,7 +25,7 @@ import numpy as np
 
 from dovetail.compat.run.temporary import after_keras, replaced
 from dovetail.compat.tensorflow.names.io import mnist
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.interop import privates
 
 Parts = tuple[tuple[Any, Any], tuple[Any, Any]]  # images or texts with labels, to train and to test

@@ -23,7 +23,7 @@ from typing import Any
 
 from dovetail.compat.run import shapes
 from dovetail.compat.source.sources import NOT_THE_USERS, starts
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 
 VIEW = "dovetail.compat.tensorflow"
 VIEWS = {"tf1": f"{VIEW}.compat.v1"}  # kind → the module that `import tensorflow` gives, if not VIEW

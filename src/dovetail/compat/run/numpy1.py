@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.source.uses import OPEN, Use
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 # -- pictures of scipy.misc, by Pillow --------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from dovetail.core.structure import flatten
+from dovetail.core.values.structure import flatten
 from dovetail.graph.walk import backward
 
 HERE = "__dovetail_steps__"  # this module, in the programs

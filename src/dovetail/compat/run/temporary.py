@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 
 _NOTHING = object()
 

@@ -10,9 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dovetail.compat.tf_graph import device_scopes
-from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, Setting, scopes
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped, Setting, scopes
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.structure import flatten, unflatten
 from dovetail.graph.graph_scopes import open_places
 from dovetail.graph.naming import name_new, new_scope
 from dovetail.graph.nesting import outermost_of

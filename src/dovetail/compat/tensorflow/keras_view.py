@@ -14,7 +14,7 @@ from typing import Any
 
 from dovetail.compat.tensorflow.entries import VIEWS
 from dovetail.compat.tensorflow.view import OURS, ROOT, View, inside
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 
 SAME = "losses", "metrics", "optimizers", "initializers"  # modules of TensorFlow 2 that are modules of Keras
 VERSIONS = "keras", "keras._tf_keras.keras"  # Keras' own names, then its names for TensorFlow alone

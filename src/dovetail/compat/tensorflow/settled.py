@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core.structure import flatten
+from dovetail.core.values.structure import flatten
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.shape_values import known_value
 from dovetail.trace.trace import capture, current_graph

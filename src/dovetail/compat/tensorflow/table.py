@@ -31,14 +31,14 @@ from dovetail.backend.values import known_value
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.settled import settling
+from dovetail.core.base.errors import CONVENTIONAL, annotate, describe_arguments
+from dovetail.core.base.hooks import hooks
 from dovetail.core.dtypes import as_dtype, is_of_strings
-from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
-from dovetail.core.hooks import hooks
-from dovetail.core.host import cast_like
 from dovetail.core.op import Op
-from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.values.host import cast_like
+from dovetail.core.values.structure import refuse_nesting
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import shaped
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core.errors import warn
+from dovetail.core.base.errors import warn
 
 _warned: set[str] = set()
 

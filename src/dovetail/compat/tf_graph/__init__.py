@@ -2,7 +2,7 @@
 
 from dovetail.compat.tf_graph.graph import note_variable
 from dovetail.compat.tf_graph.old_shapes import old_shape
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.formats.wire.tensors import shape_proto
 
 hooks.variable_made = note_variable

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dovetail.compat.tf_graph.definition import KEPT
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.op_defs import DTYPES, FIELDS, MISSING, Attr, definition
 from dovetail.formats.tensorflow.results import UNKNOWN, numbers_of

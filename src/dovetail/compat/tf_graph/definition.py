@@ -22,7 +22,7 @@ from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document
 from dovetail.compat.tf_graph.graph_proto import Viewed, variable_proto
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.taken import hold_copies
 from dovetail.edit.transplant import transplant

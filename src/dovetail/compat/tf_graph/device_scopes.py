@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device
-from dovetail.core.pin import Pin
+from dovetail.core.base.pin import Pin
 from dovetail.graph.graph_scopes import scoped
 from dovetail.graph.places import Places
 

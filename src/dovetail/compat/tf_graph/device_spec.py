@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.core.wish import Wish
 
 KINDS = ("CPU", "GPU", "TPU")  # allowed without the word "device"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
 from dovetail.graph.base import in_contrast
 from dovetail.graph.operation import GraphTensor, Operation
 

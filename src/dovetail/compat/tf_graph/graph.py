@@ -11,9 +11,9 @@ from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scop
 from dovetail.compat.tf_graph.elements import element_of, face_of, named_element
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
-from dovetail.core.hooks import hooks
-from dovetail.core.tensor_shape import UNKNOWN
-from dovetail.core.variable import Variable
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.tensor_shape import UNKNOWN
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.attributes import register
 from dovetail.graph.document import GRAPH

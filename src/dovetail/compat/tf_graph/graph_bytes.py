@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core import tensor_shape
-from dovetail.core.errors import FormatError
-from dovetail.core.variable import Variable
+from dovetail.core.base import tensor_shape
+from dovetail.core.base.errors import FormatError
+from dovetail.core.values.variable import Variable
 from dovetail.formats.strict_json import parse
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import (

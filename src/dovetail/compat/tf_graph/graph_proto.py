@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.dtypes import DType
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.attributes import set_attribute
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dovetail.core.dimension import UNKNOWN_DIMENSION, dimension
-from dovetail.core.tensor_shape import TensorShape, UnknownShape, shape_of
+from dovetail.core.base.dimension import UNKNOWN_DIMENSION, dimension
+from dovetail.core.base.tensor_shape import TensorShape, UnknownShape, shape_of
 
 
 class PrintedShape(TensorShape):

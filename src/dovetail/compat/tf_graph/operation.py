@@ -10,7 +10,7 @@ from typing import Any
 from dovetail.compat.tf_graph.definition import node_def_of
 from dovetail.compat.tf_graph.device_spec import as_device
 from dovetail.compat.tf_graph.type_attributes import attributes
-from dovetail.core.errors import describe, did_you_mean, op_error
+from dovetail.core.base.errors import describe, did_you_mean, op_error
 from dovetail.formats.tensorflow.attributes import value_of
 from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.formats.wire.messages import TENSORFLOW

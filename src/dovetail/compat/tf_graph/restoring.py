@@ -19,7 +19,7 @@ from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, diges
 from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, take_unknown, zeros
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients

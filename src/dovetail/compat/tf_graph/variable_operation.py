@@ -8,8 +8,8 @@ from typing import Any
 
 from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.graph_proto import variable_proto
-from dovetail.core.errors import did_you_mean, op_error, user_line
-from dovetail.core.pin import Pin
+from dovetail.core.base.errors import did_you_mean, op_error, user_line
+from dovetail.core.base.pin import Pin
 from dovetail.formats.tensorflow.attributes import value_of
 from dovetail.formats.tensorflow.op_defs import op_def
 

@@ -12,7 +12,7 @@ from jax import lax
 
 from dovetail.core.dtypes import DType, limits, native_to_dtype
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
-from dovetail.core.shapes import shape_of_nothing
+from dovetail.core.values.shapes import shape_of_nothing
 from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
 from dovetail.engines.jax.dimensions import Dimension, shape_of

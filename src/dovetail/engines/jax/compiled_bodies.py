@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 
+from dovetail.core.base.table import OPS
 from dovetail.core.kinds import Kind
 from dovetail.core.rules import EAGER, PROGRAM, Rule
-from dovetail.core.table import OPS
 from dovetail.engines.body_rules import DECODERS, body_rule
 from dovetail.engines.jax.tables import rules
 

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dovetail.core.devices import device_for
+from dovetail.core.engines.devices import device_for
 
 _GPUS = ("gpu", "cuda", "rocm")
 DISAGREEING = "compiled for input shardings that disagree"

@@ -14,10 +14,10 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from dovetail.core.infer import CARRIES_NAN
+from dovetail.core.base.table import OPS
 from dovetail.core.rules import Rule
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators
+from dovetail.core.values.infer import CARRIES_NAN
 from dovetail.engines.numpy import rules as numpy_rules
 
 Dimension = type(jax.export.symbolic_shape("n")[0])

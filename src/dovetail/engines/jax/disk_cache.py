@@ -21,11 +21,11 @@ from typing import Any
 import jax
 import jaxlib
 
-from dovetail.core.cache_folder import place, processor
-from dovetail.core.engine_registry import threads
-from dovetail.core.files import replacing
-from dovetail.core.optional_api import optional_api
-from dovetail.core.version import VERSION
+from dovetail.core.base.cache_folder import place, processor
+from dovetail.core.base.files import replacing
+from dovetail.core.base.optional_api import optional_api
+from dovetail.core.base.version import VERSION
+from dovetail.core.engines.engine_registry import threads
 
 logger = logging.getLogger("dovetail.engines")
 

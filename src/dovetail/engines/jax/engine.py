@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
-from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.control_flow import Control, Values
-from dovetail.core.devices import is_several
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engine import Engine, Segment
-from dovetail.core.host_calls import print_array
-from dovetail.core.optional_api import optional_api
+from dovetail.core.engines.accumulation import PRODUCTS
+from dovetail.core.engines.control_flow import Control, Values
+from dovetail.core.engines.devices import is_several
+from dovetail.core.engines.host_calls import print_array
 from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax import disk_cache
 from dovetail.engines.jax.devices import (
@@ -38,8 +38,8 @@ from dovetail.engines.jax.executable import Executable, Executables, aligned_cop
 from dovetail.engines.jax.lax_control import LaxControl
 
 if TYPE_CHECKING:
-    from dovetail.core.routines import Routines
-    from dovetail.core.spec import TensorSpec
+    from dovetail.core.engines.routines import Routines
+    from dovetail.core.values.spec import TensorSpec
 
 
 def _zero_tangent(x: Any) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from dovetail.core.allocation import aligned_empty
-from dovetail.core.devices import is_several
+from dovetail.core.base.memory import BLOCK
 from dovetail.core.engine import Segment
-from dovetail.core.memory import BLOCK
-from dovetail.core.state import held_by
+from dovetail.core.engines.allocation import aligned_empty
+from dovetail.core.engines.devices import is_several
+from dovetail.core.values.state import held_by
 from dovetail.engines.jax.devices import DISAGREEING, all_named, name_of_all, told
 from dovetail.engines.jax.hlo_scopes import instructions
 

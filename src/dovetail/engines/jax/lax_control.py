@@ -6,7 +6,7 @@ from typing import Any
 
 from jax import lax
 
-from dovetail.core.control_flow import Control, Values
+from dovetail.core.engines.control_flow import Control, Values
 from dovetail.core.rules import Rule
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.extend.random import threefry_2x32
 
-from dovetail.core import threefry
+from dovetail.core.base import threefry
 from dovetail.engines.jax.tables import rules
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from dovetail.core.engine import Segment
-from dovetail.core.routines import Routine, Routines
+from dovetail.core.engines.routines import Routine, Routines
 from dovetail.engines.hlo_routines import instructions
 from dovetail.engines.jax.executable import Executable
 

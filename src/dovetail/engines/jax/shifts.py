@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
 from dovetail.core.rules import Rule
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows
 from dovetail.engines.jax.tables import rules
 
 LARGEST = 64  # elements of a window: each of them is an operation of the program

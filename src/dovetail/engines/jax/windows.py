@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 from dovetail.engines.jax.tables import rules
 
 # -- convolution ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.rules import NATIVE, Rule
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 from dovetail.engines import slices
 from dovetail.engines.numpy_like import infinite_bounds
 from dovetail.engines.tensorflow.sums import total

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.allocation import ALIGNED
-from dovetail.core.control_flow import Control
-from dovetail.core.devices import device_for
+from dovetail.core.base.errors import LIBRARIES
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment
-from dovetail.core.errors import LIBRARIES
-from dovetail.core.host_calls import print_array
+from dovetail.core.engines.accumulation import PRODUCTS
+from dovetail.core.engines.allocation import ALIGNED
+from dovetail.core.engines.control_flow import Control
+from dovetail.core.engines.devices import device_for
+from dovetail.core.engines.host_calls import print_array
 from dovetail.core.rules import PROGRAM, Rule
 from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 if TYPE_CHECKING:
-    from dovetail.core.routines import Routines
-    from dovetail.core.spec import TensorSpec
+    from dovetail.core.engines.routines import Routines
+    from dovetail.core.values.spec import TensorSpec
 
 _CPU = 1  # DLPack's number for the CPU
 

@@ -21,11 +21,11 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.python as tf_python
 
+from dovetail.core.base.errors import CONVENTIONAL, conventional, op_error
+from dovetail.core.base.optional_api import optional_api
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS
 from dovetail.core.engine import FILE, OPERATIONS, Segment
-from dovetail.core.errors import CONVENTIONAL, conventional, op_error
-from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import Rule
-from dovetail.core.windows import CONVOLUTIONS, POOLS
 
 OFTEN = 100  # calls
 XLA, KERNELS = "xla", "kernels"  # variants of a plan: XLA compiles at once, or never

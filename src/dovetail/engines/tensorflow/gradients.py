@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.engine_registry import get_engine, on_engine
-from dovetail.core.recording import Record
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine, on_engine
 from dovetail.core.rules import Rule
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.recording import Record
 
 
 def with_gradient_of_table(name: str, rule: Rule) -> Rule:

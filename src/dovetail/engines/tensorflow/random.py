@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core import threefry
+from dovetail.core.base import threefry
 from dovetail.engines.tensorflow.tables import ints, rules
 
 

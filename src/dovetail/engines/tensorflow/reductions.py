@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.rules import Rule
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 from dovetail.engines.tensorflow import sums
 from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened
 

@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.python as tf_python
 
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.engine import Segment
-from dovetail.core.optional_api import optional_api
-from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output
+from dovetail.core.engines.routines import NOT_REPORTED, Routine, Routines, native_output
 from dovetail.engines import verbose
 from dovetail.engines.hlo_routines import instructions
 from dovetail.engines.tensorflow.executable import XLA, Executable, fits_xla

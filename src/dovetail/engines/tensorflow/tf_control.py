@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.control_flow import Control, HostControl, Values
+from dovetail.core.engines.control_flow import Control, HostControl, Values
 from dovetail.core.rules import Rule
 from dovetail.engines.tensorflow.tables import dims
 

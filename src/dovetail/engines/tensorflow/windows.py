@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes
 from dovetail.core.rules import Rule
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes
 from dovetail.engines.tensorflow.tables import cast, dims, ints, kernel, rules
 
 # -- layout -----------------------------------------------------------------------------------------------------------

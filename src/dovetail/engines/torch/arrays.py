@@ -9,7 +9,7 @@ import torch
 
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import WITH_OUT, Rule
-from dovetail.core.shapes import shape_of_nothing
+from dovetail.core.values.shapes import shape_of_nothing
 from dovetail.engines import slices
 from dovetail.engines.torch.tables import new_device, or_numpy, rules
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from dovetail.core.optional_api import optional_api
+from dovetail.core.base.optional_api import optional_api
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
 from dovetail.core.rules import EAGER, PROGRAM, Rule
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
 from dovetail.engines.torch.tables import rules, with_kernel
 
 rules.fresh |= {name for names in CONVOLUTIONS.values() for name in names}

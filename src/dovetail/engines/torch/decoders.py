@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from dovetail.core.base.table import OPS
 from dovetail.core.rules import Rule
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.engines.body_rules import DECODERS, body_rule
 from dovetail.engines.numpy import engine as numpy_engine

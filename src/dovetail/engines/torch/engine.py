@@ -12,14 +12,14 @@ import numpy as np
 import torch
 import torch.utils.checkpoint
 
-from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.allocation import lent_bytes
 from dovetail.core.dtypes import FLOAT8S, DType, as_dtype
 from dovetail.core.engine import Engine, Segment
+from dovetail.core.engines.accumulation import PRODUCTS
+from dovetail.core.engines.allocation import lent_bytes
 from dovetail.engines.torch.tables import native_device, new_device
 
 if TYPE_CHECKING:
-    from dovetail.core.routines import Routines
+    from dovetail.core.engines.routines import Routines
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 _OF_ML_DTYPES = frozenset(as_dtype(name).numpy for name in _NOT_NUMPYS)

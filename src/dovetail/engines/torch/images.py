@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dovetail.core.optional_api import optional_api
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.rules import Rule
 from dovetail.engines.torch.tables import rules, with_kernel
 

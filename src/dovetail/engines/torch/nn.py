@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from dovetail.core.optional_api import optional_api
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.rules import EAGER, OUT, PROGRAM, WITH_OUT, Rule
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 from dovetail.engines.torch.tables import covered, of_floats, rules, with_kernel
 
 rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import torch
 
-from dovetail.core.optional_api import optional_api
+from dovetail.core.base.optional_api import optional_api
+from dovetail.core.base.table import OPS
 from dovetail.core.rules import EAGER, OUT, OVER, PROGRAM
-from dovetail.core.table import OPS
 from dovetail.engines.torch.tables import rules, with_kernel
 
 Update: TypeAlias = "tuple[Sequence[Callable[[], Any]], tuple[Any, ...]]"  # see `Rules.written`

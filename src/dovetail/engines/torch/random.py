@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dovetail.core import threefry
+from dovetail.core.base import threefry
 from dovetail.engines.torch.tables import rules
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-from dovetail.core.optional_api import optional_api
+from dovetail.core.base.optional_api import optional_api
 from dovetail.core.rules import EAGER, PROGRAM
 from dovetail.engines.torch.tables import rules, with_kernel
 

@@ -11,7 +11,7 @@ import torch
 
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.rules import Rule
-from dovetail.core.shapes import normalize_axes
+from dovetail.core.values.shapes import normalize_axes
 from dovetail.engines.numpy_like import infinite_bounds, running
 from dovetail.engines.torch.tables import of_floats, or_numpy, rules
 

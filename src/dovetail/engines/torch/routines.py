@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dovetail.core.engine import Segment
-from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output, running_operation
+from dovetail.core.engines.routines import NOT_REPORTED, Routine, Routines, native_output, running_operation
 from dovetail.engines import verbose
 
 _NO_WORK = ("aten.empty", "aten.new_empty", "aten.detach", "aten.promote_types", "aten.result_type")  # beside views

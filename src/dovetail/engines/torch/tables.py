@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from dovetail.core.accumulation import HALVES
-from dovetail.core.devices import device_for
+from dovetail.core.engines.accumulation import HALVES
+from dovetail.core.engines.devices import device_for
 from dovetail.core.rules import CALLS, OUT, PROGRAM, Rule, Rules
 from dovetail.engines import slices
 from dovetail.engines.body_rules import body_rule

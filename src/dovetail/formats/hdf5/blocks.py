@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 NOWHERE = 2**64 - 1  # an address that leads nowhere

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.hdf5.blocks import NOWHERE, Blocks, Message, begin_of
 from dovetail.formats.hdf5.types import Type, filters_at, shape_at, type_at, unfiltered
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import describe
+from dovetail.core.base.errors import describe
 
 STRINGS = np.dtype(object)  # NumPy's dtype of arrays of strings
 

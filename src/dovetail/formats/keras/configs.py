@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.keras.config_rows import (
     ACTIVATIONS,
     CLASSES,

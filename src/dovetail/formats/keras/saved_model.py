@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError
-from dovetail.core.spec import spec
+from dovetail.core.base.errors import FormatError
+from dovetail.core.values.spec import spec
 from dovetail.formats.keras.texts import config_of
 from dovetail.formats.wire.messages import KERAS, TENSORFLOW, parsed
 

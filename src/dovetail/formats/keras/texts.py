@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.read_limits import fold
+from dovetail.core.base.read_limits import fold
 from dovetail.formats.strict_json import parse, room_of
 
 LISTS = ("num_thresholds", "num_oov_indices", "num_classes")  # arguments of which a constructor makes a list of numbers

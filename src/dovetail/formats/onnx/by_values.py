@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import counted, is_tensor
 from dovetail.formats.onnx.calls import listed
 from dovetail.formats.onnx.nodes import Node, Weight

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.onnx.attributes import CONVERTERS
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.opaque import Unreadable

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.scopes import not_building
+from dovetail.core.base.scopes import not_building
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.tensors import dtype_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.keeping import Level, Lost, Source

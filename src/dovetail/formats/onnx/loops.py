@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
-from dovetail.core.read_limits import each_step, make
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.read_limits import each_step, make
+from dovetail.core.base.scopes import record_on
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.reading import special

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
-from dovetail.core.read_limits import reading
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.read_limits import reading
+from dovetail.core.base.scopes import record_on
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.variable import Variable
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.expansion import TRACE, Expansion, Part
 from dovetail.formats.onnx import bodies as bodies

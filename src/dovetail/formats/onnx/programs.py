@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.onnx.encoding import tensor_proto
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer
 from dovetail.ops.control.plumbing import PRINTS

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dovetail.core import arguments
-from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
-from dovetail.core.read_limits import reading
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.read_limits import reading
+from dovetail.core.values import arguments
+from dovetail.core.values.variable import Variable
 from dovetail.formats.building import Building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.attributes import attributes_of

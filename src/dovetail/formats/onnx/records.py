@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.core.scopes import scopes
+from dovetail.core.base.scopes import scopes
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.nodes import Body, Node, Weight, taken_inside, tensors_of
 from dovetail.formats.states import State

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.read_limits import each_step
-from dovetail.core.table import OPS
+from dovetail.core.base.read_limits import each_step
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.bodies.shapes import numbers, scalar
 from dovetail.formats.onnx.loops import bounded

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.formats.constants import counted, filled, is_tensor, within
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.bodies.attention import repeated

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.read_limits import fold
+from dovetail.core.base.read_limits import fold
 from dovetail.formats.constants import constant_of, recorded, within
 from dovetail.formats.host.arrays import joined, packed
 from dovetail.formats.host.strings import regex_full_match

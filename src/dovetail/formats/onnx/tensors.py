@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from dovetail.core.base.errors import FormatError, did_you_mean
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import FormatError, did_you_mean
 from dovetail.formats.constants import within
 from dovetail.formats.wire.tensors import little_endian
 

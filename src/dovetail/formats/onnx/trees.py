@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.read_limits import fold
+from dovetail.core.base.read_limits import fold
 from dovetail.formats.constants import PYTHON_NUMBER, filled, recorded, within
 from dovetail.formats.onnx.bodies.linear import LINKS, in_rows, labels_at, wide
 from dovetail.formats.onnx.nodes import Node

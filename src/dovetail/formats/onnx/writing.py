@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_wide, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import threefry
-from dovetail.core.collectives import COLLECTIVES
+from dovetail.core.base import threefry
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
 
 SHORT = 2**31 - 2  # an index behind all elements that ONNX Runtime does not take for none
@@ -356,7 +356,7 @@ WORD = 2**32
 
 @writes("StatelessRandomUniformFullInt")
 def _random(place: Place, key: Ref, shape: Any, counter: Ref | None, part: Ref | None) -> list[Ref]:
-    """Threefry, as `core.threefry` has it, in int64 whose values are words of 32 bits."""
+    """Threefry, as `core.base.threefry` has it, in int64 whose values are words of 32 bits."""
     mask = place.constant(WORD - 1)
 
     def word(x: Ref) -> Ref:

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.table import OPS
 from dovetail.formats.bodies import add_common, add_wider, by, of
 from dovetail.formats.onnx.written_nodes import body
 from dovetail.graph.operation import Operation

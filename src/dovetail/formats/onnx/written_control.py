@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.spec import spec
+from dovetail.core.values.spec import spec
 from dovetail.formats.onnx.written_nodes import Place, Ref, writes
 
 STEP, GOES_ON = ("step", spec((), "int64")), ("goes_on", spec((), "bool"))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form

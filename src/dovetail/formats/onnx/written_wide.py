@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
-from dovetail.core.windows import CONVOLUTIONS, Windows
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import CONVOLUTIONS, Windows
 from dovetail.formats.bodies import pads_of
 from dovetail.formats.onnx.written_nodes import body
 from dovetail.graph.operation import Operation

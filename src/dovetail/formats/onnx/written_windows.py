@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.spec import spec
-from dovetail.core.table import OPS
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
+from dovetail.core.values.spec import spec
 from dovetail.formats.bodies import pads_of
 from dovetail.formats.onnx.written_nodes import Place, Ref, body, writes
 from dovetail.graph.operation import Operation

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import op_error
-from dovetail.core.files import replacing
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.files import replacing
 
 
 class Span(NamedTuple):

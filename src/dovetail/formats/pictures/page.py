@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.pictures.layout import OUTSIDE, Layout, layout
 from dovetail.formats.pictures.picture import OUTPUT, Node, Picture
 from dovetail.formats.pictures.tree import Item, Tree

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import Where
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.errors import Where
+from dovetail.core.values.spec import TensorSpec
 from dovetail.graph.base import GraphBase
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.printing import constant_text, shown

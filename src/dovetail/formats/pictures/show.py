@@ -6,8 +6,8 @@ import html
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dovetail.core.errors import op_error
-from dovetail.core.files import replacing
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.files import replacing
 from dovetail.formats.pictures.dot import dot_of
 from dovetail.formats.pictures.model_explorer import model_explorer_of
 from dovetail.formats.pictures.page import page_of

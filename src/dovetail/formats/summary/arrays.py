@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.lib import format as npy
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.base import Summary, Value, elements, summary, values
 from dovetail.formats.summary.source import Source
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.texts import count_text
+from dovetail.core.base.texts import count_text
 
 Shape: TypeAlias = tuple[int | None, ...]  # None is an unknown dimension
 

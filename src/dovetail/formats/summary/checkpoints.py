@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.base import Summary, Table, Value, summary, values
 from dovetail.formats.summary.source import Source
 from dovetail.formats.wire import bundle

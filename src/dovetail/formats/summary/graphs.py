@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.keras.saved_model import KINDS, read_folder
 from dovetail.formats.summary.base import Shape, Summary, Table, Value, operations, signature, summary, values
 from dovetail.formats.summary.checkpoints import stored

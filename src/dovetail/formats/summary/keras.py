@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats import hdf5
 from dovetail.formats.keras import saved_model
 from dovetail.formats.strict_json import parse

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.outside import outside
 from dovetail.formats.summary.arrays import is_npz, of_npz
 from dovetail.formats.summary.base import Summary

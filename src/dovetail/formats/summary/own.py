@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.texts import count_text
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.texts import count_text
 from dovetail.formats import safetensors
 from dovetail.formats.saved import document_in
 from dovetail.formats.summary.base import Summary, Table, Value, operations, signature, summary, values

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from dovetail.core.errors import CutError
+from dovetail.core.base.errors import CutError
 from dovetail.formats.summary.base import Summary, Table, summary
 from dovetail.formats.summary.source import Source
 from dovetail.formats.wire.crc import masked_bytes

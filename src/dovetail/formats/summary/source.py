@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 
 
 class Source(NamedTuple):

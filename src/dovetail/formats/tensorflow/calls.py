@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.errors import FormatError
-from dovetail.core.read_limits import need_operations
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.read_limits import need_operations
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.rows import Row

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.hooks import hooks
 from dovetail.formats.tensorflow.attributes import dtype_named
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body

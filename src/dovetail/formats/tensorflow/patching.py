@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
 from dovetail.formats.tensorflow.main_graph import edit_signature

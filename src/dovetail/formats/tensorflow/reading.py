@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.hooks import hooks
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
-from dovetail.core.spec import TensorSpec
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.building import Building
 from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.scopes import scopes
+from dovetail.core.base.scopes import scopes
 from dovetail.formats.states import State
 from dovetail.graph.operation import Operation
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments
-from dovetail.core.errors import FormatError
-from dovetail.core.hooks import hooks
-from dovetail.core.read_limits import fold, reading
-from dovetail.core.shapes import fits
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.read_limits import fold, reading
+from dovetail.core.values import arguments
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.variable import Variable
 from dovetail.formats.constants import PYTHON_NUMBER
 from dovetail.formats.expansion import TRACE, Expansion, Part
 from dovetail.formats.opaque import Unreadable

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.read_limits import fold
-from dovetail.core.shapes import broadcast
-from dovetail.core.table import OPS
+from dovetail.core.base.read_limits import fold
+from dovetail.core.base.table import OPS
+from dovetail.core.values.shapes import broadcast
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.tensorflow.bodies.gradients import broadcast_axes
 from dovetail.formats.tensorflow.calls import by_row

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.base.errors import describe, op_error
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import describe, op_error
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.names import parameter_name

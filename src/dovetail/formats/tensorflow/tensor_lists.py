@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.operation import GraphTensor

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.read_nodes import Node

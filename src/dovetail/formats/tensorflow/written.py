@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.collectives import COLLECTIVES
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
+from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.tensorflow.special import ASSERTION
 from dovetail.formats.tensorflow.written_nodes import Place, Ref, writes
 from dovetail.formats.wire.tensors import shape_proto

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.core import threefry
-from dovetail.core.accumulation import HALVES
+from dovetail.core.base import threefry
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.hooks import hooks
-from dovetail.core.spec import spec
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.engines.accumulation import HALVES
+from dovetail.core.values.spec import spec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.formats.bodies import add_common, add_wider, by, of
 from dovetail.formats.tensorflow.written_nodes import body
 from dovetail.formats.ways import When

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.spec import spec
+from dovetail.core.values.spec import spec
 from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref, writes
 from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.core.base.windows import POOLS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.windows import POOLS
 from dovetail.formats.tensorflow.written_nodes import Place, Ref, layout_of, writes
 from dovetail.formats.tensorflow.written_windows import channels_of, is_by_channel
 from dovetail.graph.operation import Operation

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
-from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows
+from dovetail.core.base.table import OPS
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
 from dovetail.formats.tensorflow.written_nodes import body
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import dims_of

@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.files import replacing
-from dovetail.core.progress import watched
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.files import replacing
+from dovetail.core.base.progress import watched
 from dovetail.formats.wire.crc import masked, masked_bytes, masked_whole
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.shard import Shard

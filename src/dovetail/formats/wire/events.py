@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import CutError
+from dovetail.core.base.errors import CutError
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.records import RecordWriter, read_records
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 PACKAGES = {"google.protobuf": "protobuf", "google_crc32c": "google-crc32c"}
 

@@ -12,7 +12,7 @@ import functools
 import os
 from typing import Any
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.outside import outside
 from dovetail.formats.wire import rows
 from dovetail.formats.wire.libraries import library

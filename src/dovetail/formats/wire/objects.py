@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 
 GRAPH, VALUE, ENDING = "_CHECKPOINTABLE_OBJECT_GRAPH", "VARIABLE_VALUE", ".ATTRIBUTES/VARIABLE_VALUE"

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
-from dovetail.core.errors import CutError, FormatError
+from dovetail.core.base.errors import CutError, FormatError
 from dovetail.formats.wire.crc import masked_bytes
 
 CHUNK = 2**20  # bytes that are read at once, so a length that is wrong costs no memory

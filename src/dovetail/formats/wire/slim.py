@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.outside import outside
 from dovetail.formats.wire.messages import parsed
 from dovetail.formats.wire.table import varint

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import FormatError
-from dovetail.core.files import replacing
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.files import replacing
 from dovetail.formats.wire.bundle import exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, to_text
 

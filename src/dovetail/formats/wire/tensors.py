@@ -13,9 +13,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from dovetail.core.base.errors import FormatError, did_you_mean
+from dovetail.core.base.read_limits import fold
 from dovetail.core.dtypes import DATATYPES
-from dovetail.core.errors import FormatError, did_you_mean
-from dovetail.core.read_limits import fold
 from dovetail.formats.wire.messages import TENSORFLOW
 
 STRING, VARIANT = 7, 21

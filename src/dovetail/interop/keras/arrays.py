@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from dovetail.backend.values import running_layer
-from dovetail.core.hooks import hooks
+from dovetail.core.base.hooks import hooks
 from dovetail.core.tensor import Tensor
 
 

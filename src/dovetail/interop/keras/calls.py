@@ -9,15 +9,15 @@ import keras
 import numpy as np
 
 from dovetail.backend import logits
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import op_error, user_line
+from dovetail.core.base.errors import op_error, user_line
+from dovetail.core.base.scopes import record_on
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.op import Op
-from dovetail.core.scopes import record_on
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of, owned, unwrapped
-from dovetail.core.variable import Variable
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import kind_of, owned, unwrapped
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing
 from dovetail.interop.keras.random import with_fresh_key

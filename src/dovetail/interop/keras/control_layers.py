@@ -13,12 +13,12 @@ from typing import Any
 
 import keras
 
-from dovetail.core.control_flow import Control, Values
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import DType, promote
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, kind_of
+from dovetail.core.engines.control_flow import Control, Values
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, kind_of
 from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, number_of, spec_of

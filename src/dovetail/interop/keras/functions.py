@@ -7,10 +7,10 @@ from typing import Any
 
 import keras
 
+from dovetail.core.base.errors import describe
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import describe
-from dovetail.core.spec import TensorSpec
-from dovetail.core.value_kinds import owned
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import owned
 from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.control_flow import Control
+from dovetail.core.engines.control_flow import Control
 from dovetail.core.op import Op
-from dovetail.core.value_kinds import ValueKind
+from dovetail.core.values.value_kinds import ValueKind
 from dovetail.interop.keras import calls, random
 from dovetail.interop.keras.control_layers import KerasControl
 

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.spec import TensorSpec
+from dovetail.core.values.spec import TensorSpec
 from dovetail.graph.reach import walk
 from dovetail.interop.keras.tensors import spec_of
 

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 
 from dovetail.backend.values import told_to_layer
-from dovetail.core.context import register_context
-from dovetail.core.structure import flatten, show, unflatten
+from dovetail.core.base.context import register_context
+from dovetail.core.values.structure import flatten, show, unflatten
 from dovetail.interop.keras.control_layers import Body, promote_outputs, symbolic_or_native, taken_by
 from dovetail.interop.keras.parts import LayerOfParts
 from dovetail.interop.keras.tensors import KerasTensor

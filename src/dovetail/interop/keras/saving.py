@@ -15,10 +15,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend.table import FUNCTIONS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.op import Op, op_named
 from dovetail.core.tensor import Tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values.variable import Variable
 
 # Keras has functions of these names that compute the same: it loads them without Dovetail, too.
 OF_KERAS: tuple[str, ...] = ("relu", "sigmoid", "tanh", "softplus", "softsign", "softmax", "elu")

@@ -9,9 +9,9 @@ import keras
 import numpy as np
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.engines.engine_registry import get_engine, owner_of_type
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import Wrapper, register
+from dovetail.core.values.value_kinds import Wrapper, register
 from dovetail.interop.keras import arrays, computing, saving, variables
 from dovetail.interop.keras.kinds import OfKeras, Symbolic
 

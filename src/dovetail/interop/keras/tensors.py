@@ -8,11 +8,11 @@ from typing import Any
 
 import keras
 
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import DType, as_dtype, promote
-from dovetail.core.errors import op_error
-from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.spec import Ints, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops import convert

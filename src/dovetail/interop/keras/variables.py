@@ -11,8 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.hooks import hooks
-from dovetail.core.variable import STATE, Variable
+from dovetail.core.base.hooks import hooks
+from dovetail.core.values.variable import STATE, Variable
 
 
 def _of_jax(variable: Variable) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.read_limits import PastLimit
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.read_limits import PastLimit
 from dovetail.formats import hdf5
 from dovetail.formats.keras.texts import config_of
 from dovetail.formats.strict_json import parse

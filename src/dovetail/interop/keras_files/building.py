@@ -9,9 +9,9 @@ from typing import Any
 
 import keras
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.read_limits import PastLimit
 from dovetail.core.op import Op
-from dovetail.core.read_limits import PastLimit
 from dovetail.formats.keras.configs import Configs
 from dovetail.interop.keras_files import op_layers
 from dovetail.interop.keras_files.lambdas import with_functions

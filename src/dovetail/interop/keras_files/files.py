@@ -11,9 +11,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.files import replacing
-from dovetail.core.read_limits import reading
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.files import replacing
+from dovetail.core.base.read_limits import reading
 from dovetail.formats import hdf5, safetensors
 from dovetail.formats.keras.saved_model import is_folder
 from dovetail.formats.keras.texts import config_of

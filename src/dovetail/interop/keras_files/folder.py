@@ -9,8 +9,8 @@ from typing import Any
 
 import keras
 
-from dovetail.core.errors import FormatError
-from dovetail.core.spec import TensorSpec
+from dovetail.core.base.errors import FormatError
+from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.keras.saved_model import SavedKeras, read_folder
 from dovetail.formats.wire.libraries import need
 from dovetail.interop.keras_files.building import built

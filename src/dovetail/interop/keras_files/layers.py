@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from dovetail.core.errors import FormatError
-from dovetail.core.files import replacing
+from dovetail.core.base.errors import FormatError
+from dovetail.core.base.files import replacing
 from dovetail.formats.hdf5 import Array
 from dovetail.formats.keras.weights import TOP, Layer, Stored, converted, count
 

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.scopes import DEFAULT_GRAPH, opened
+from dovetail.core.base.scopes import DEFAULT_GRAPH, opened
 from dovetail.formats.wire import objects
 from dovetail.interop.keras_files.checkpoint import COUNTERS, SLOTS, places, set_product
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core.base.table import OPS
+from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.calls.static_types import ShapeLike
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import ShapeLike
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.tensor_shape import shape_of
+from dovetail.core.values import infer
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.control.host_calls import require
 from dovetail.ops.math.compare import equal
 from dovetail.ops.math.reduce import all as all_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core.infer import any_rank
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import any_rank
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.rearrange import flip
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dovetail.core import arguments
-from dovetail.core.check_arguments import checked
-from dovetail.core.control_flow import Control, HostControl, Values
-from dovetail.core.domains import Count
+from dovetail.core.base.domains import Count
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.scopes import scopes
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.scopes import scopes
-from dovetail.core.structure import Structure, alike, flatten, show, unflatten
-from dovetail.core.value_kinds import (
+from dovetail.core.engines.control_flow import Control, HostControl, Values
+from dovetail.core.values import arguments
+from dovetail.core.values.structure import Structure, alike, flatten, show, unflatten
+from dovetail.core.values.value_kinds import (
     dtype_of,
     highest,
     is_recorded,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core.errors import op_error
-from dovetail.core.infer import same
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.static_types import DTypeLike, ShapeLike
 from dovetail.core.kinds import Bool, Eachs, Float
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike, ShapeLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import same
+from dovetail.core.values.spec import TensorSpec
 
 
 def _results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[TensorSpec]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.structure import flatten, map_structure, unflatten
-from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.structure import flatten, map_structure, unflatten
+from dovetail.core.values.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.ops.control.flow import check_functions, scan, while_loop
 from dovetail.ops.shapes.create import arange
 from dovetail.ops.shapes.join import concatenate, stack

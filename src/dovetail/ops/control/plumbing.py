@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.collectives import COLLECTIVES
+from dovetail.core.calls.static_types import DTypeLike, GraphLike, ShapeLike, VariableLike
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.infer import any_rank, require_shape
+from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.core.kinds import Each, Eachs
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike, GraphLike, ShapeLike, VariableLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import any_rank, require_shape
+from dovetail.core.values.spec import TensorSpec
 
 
 @primitive("Placeholder", cost="move", infer=lambda dtype, shape, known: TensorSpec(shape, dtype), differentiable=False)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.static_types import GraphLike
 from dovetail.core.dtypes import promote
-from dovetail.core.errors import op_error
-from dovetail.core.infer import any_rank
 from dovetail.core.kinds import Bool, Eachs
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.infer import any_rank
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 
 Part = TypeVar("Part")
 

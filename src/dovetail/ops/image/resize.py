@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.windows import DataFormat, data_format_of, join_shape, split_shape
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Anything, Float, Inexact, Ints
 from dovetail.core.op import composite
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import DataFormat, data_format_of, join_shape, split_shape
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.image.kernels import Kernel, cubic, gaussian, lanczos, triangle
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import absolute

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import ALL
-from dovetail.core.errors import op_error
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.linalg.systems import _solve, adjoint_matrix, matrix_dims, real_dtype, square_spec, triangular_solve
 from dovetail.ops.math.arithmetic import absolute, divide_no_nan

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Axes
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axis, reduced_shape
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.shapes import normalize_axis, reduced_shape
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.control.flow import cond
 from dovetail.ops.linalg.decompositions import svd
 from dovetail.ops.linalg.products import matmul, matrix_transpose, matvec

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from dovetail.core import infer, shapes
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Sizes
 from dovetail.core.kinds import Number, Numbers
 from dovetail.core.op import primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import Sizes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values import infer, shapes
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.math.arithmetic import multiply
 from dovetail.ops.math.complex import adjoint, conj
 from dovetail.ops.samples import array, ints, sample

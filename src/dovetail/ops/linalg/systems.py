@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType
-from dovetail.core.infer import Dims
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import broadcast
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.infer import Dims
+from dovetail.core.values.shapes import broadcast
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.linalg.products import matmul, matrix_transpose
 from dovetail.ops.math.complex import PARTS, complex, imag
 from dovetail.ops.math.complex import adjoint as conjugate

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Bits, Bool, Integer
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.samples import bools, ints, sample
 
 LOGIC = [sample(bools(2, 3), bools(3)), sample(bools(), bools(2))]

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.domains import NotNegative
+from dovetail.core.base.domains import NotNegative
+from dovetail.core.calls.static_types import DTypeLike
 from dovetail.core.dtypes import limits
-from dovetail.core.infer import cast as infer_cast
-from dovetail.core.infer import elementwise, elementwise_as
 from dovetail.core.kinds import Anything, Bool, Inexact, MaybeReal, Number, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import cast as infer_cast
+from dovetail.core.values.infer import elementwise, elementwise_as
 from dovetail.ops.math.bitwise import logical_not, logical_or
 from dovetail.ops.samples import array, binary, bools, ints, sample, unary
 from dovetail.ops.shapes.identity import identity

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.samples import array, binary, sample
 from dovetail.ops.shapes.identity import identity
 from dovetail.ops.shapes.shape import sum_like

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.domains import Count
-from dovetail.core.infer import elementwise
+from dovetail.core.base.domains import Count
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.compare import clip, where
 from dovetail.ops.math.complex import adjoint

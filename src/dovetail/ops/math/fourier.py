@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from dovetail.core.domains import above
+from dovetail.core.base.domains import above
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Inexact
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.complex import PARTS, WHOLE, complex, conj, real
 from dovetail.ops.samples import array, sample

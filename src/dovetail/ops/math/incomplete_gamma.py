@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.math.compare import equal, maximum, minimum, where

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core import infer
-from dovetail.core.domains import NotNegative
+from dovetail.core.base.domains import NotNegative
+from dovetail.core.calls.static_types import Axes
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Anything, Bool, Float, Inexact, Number, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axes, normalize_axis, reduced_shape, size_of
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.shapes import normalize_axes, normalize_axis, reduced_shape, size_of
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.math.bitwise import invert, logical_not
 from dovetail.ops.math.compare import equal, isclose, isfinite, not_equal, where
 from dovetail.ops.math.complex import adjoint

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.math.compare import equal, greater, isnan, less, where
 from dovetail.ops.samples import array, binary, sample, unary
 from dovetail.ops.shapes.create import zeros_like

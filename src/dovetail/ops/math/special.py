@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dovetail.core.domains import Count
-from dovetail.core.infer import elementwise
+from dovetail.core.base.domains import Count
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.exponential import exp
 from dovetail.ops.samples import array, sample, unary

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from dovetail.core import infer
-from dovetail.core.domains import within
+from dovetail.core.base.domains import within
+from dovetail.core.calls.static_types import Axes
 from dovetail.core.kinds import Float, Inexact, MaybeFloat
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axes, reduced_shape
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.shapes import normalize_axes, reduced_shape
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.math.arithmetic import divide_no_nan, square
 from dovetail.ops.math.compare import equal, isnan, where
 from dovetail.ops.math.exponential import sqrt

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Inexact
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.complex import adjoint, imag, real, real_spec
 from dovetail.ops.math.exponential import exp, log, log1p, sqrt

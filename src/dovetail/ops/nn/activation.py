@@ -10,11 +10,11 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.infer import elementwise
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.math.arithmetic import absolute
 from dovetail.ops.math.compare import clip, greater, less, maximum, minimum, where
 from dovetail.ops.math.exponential import exp, expm1, log1p

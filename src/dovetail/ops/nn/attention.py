@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.core import infer, shapes
 from dovetail.core.kinds import Float, MaybeReal
 from dovetail.core.op import composite
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer, shapes
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.compare import greater_equal, where
 from dovetail.ops.nn.softmax import softmax

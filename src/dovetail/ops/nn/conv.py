@@ -13,14 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core import infer
-from dovetail.core.check_arguments import checked
-from dovetail.core.kinds import Float, Ints
-from dovetail.core.op import Op, primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import seen, static_shape
-from dovetail.core.windows import (
+from dovetail.core.base.windows import (
     DataFormat,
     Padding,
     PerAxis,
@@ -30,6 +23,13 @@ from dovetail.core.windows import (
     per_axis,
     split_shape,
 )
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.kinds import Float, Ints
+from dovetail.core.op import Op, primitive
+from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import seen, static_shape
 from dovetail.ops.samples import Sample, array, sample
 from dovetail.ops.shapes.shape import dims_of, reshape, shape_of, shaped
 

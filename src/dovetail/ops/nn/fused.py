@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from dovetail.core import infer, shapes
-from dovetail.core.infer import elementwise
+from dovetail.core.base.windows import DataFormat, Padding, PerAxis
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.windows import DataFormat, Padding, PerAxis
+from dovetail.core.values import infer, shapes
+from dovetail.core.values.infer import elementwise
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.linalg.linalg import matmul
 from dovetail.ops.math.trigonometry import tanh
 from dovetail.ops.nn.activation import sigmoid, silu

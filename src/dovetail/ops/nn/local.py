@@ -6,14 +6,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import shapes
-from dovetail.core.check_arguments import checked
+from dovetail.core.base.windows import (
+    DataFormat,
+    PerAxis,
+    data_format_of,
+    join_shape,
+    output_sizes,
+    per_axis,
+    split_shape,
+)
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Number
 from dovetail.core.op import composite
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import DataFormat, PerAxis, data_format_of, join_shape, output_sizes, per_axis, split_shape
+from dovetail.core.values import shapes
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.nn.pool import sliding_windows
 from dovetail.ops.samples import array, ints, sample

@@ -9,17 +9,18 @@ from __future__ import annotations
 from math import log as _log
 from typing import Any
 
-from dovetail.core import config, gradients
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import NotNegative
+from dovetail.core.base import config
+from dovetail.core.base.domains import NotNegative
+from dovetail.core.calls import gradients
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.infer import elementwise, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.infer import elementwise, require_shape
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import absolute, add, divide, multiply, negative, squared_difference, subtract
 from dovetail.ops.math.bitwise import logical_or
 from dovetail.ops.math.compare import clip, equal, saturate_cast, where

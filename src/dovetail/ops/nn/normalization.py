@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import NotNegative
-from dovetail.core.infer import elementwise, require_shape
+from dovetail.core.base.domains import NotNegative
+from dovetail.core.base.windows import DataFormat, data_format_of
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Axes
 from dovetail.core.kinds import Float, MaybeFloat, Number
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axes, normalize_axis, reduced_shape
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import DataFormat, data_format_of
+from dovetail.core.values.infer import elementwise, require_shape
+from dovetail.core.values.shapes import normalize_axes, normalize_axis, reduced_shape
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.math.arithmetic import square
 from dovetail.ops.math.compare import maximum
 from dovetail.ops.math.exponential import rsqrt

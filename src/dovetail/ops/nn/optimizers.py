@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from dovetail.core.infer import require_shape
 from dovetail.core.kinds import Float, Floats
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import require_shape
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.nn.optimizer_rules import adam, keras_momentum
 from dovetail.ops.samples import array, sample
 

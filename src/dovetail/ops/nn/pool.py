@@ -10,15 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import infer, shapes
-from dovetail.core.check_arguments import checked
-from dovetail.core.config import DATA_FORMATS
-from dovetail.core.kinds import Float, Inexact, Ints, Number
-from dovetail.core.op import Op, composite, primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import (
+from dovetail.core.base.config import DATA_FORMATS
+from dovetail.core.base.windows import (
     POOLS,
     DataFormat,
     Padding,
@@ -31,6 +24,13 @@ from dovetail.core.windows import (
     per_axis,
     split_shape,
 )
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.kinds import Float, Inexact, Ints, Number
+from dovetail.core.op import Op, composite, primitive
+from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer, shapes
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.reduce import argmax, max, mean, sum
 from dovetail.ops.samples import Sample, array, sample

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.infer import elementwise
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Float, Ordered
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
 from dovetail.ops.math.bitwise import logical_or
 from dovetail.ops.math.compare import clip, greater, greater_equal, less_equal, maximum, where
 from dovetail.ops.samples import array, ints, sample, unary

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import elementwise
+from dovetail.core.calls.static_types import Axes
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axes
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import elementwise
+from dovetail.core.values.shapes import normalize_axes
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.math.exponential import exp, log
 from dovetail.ops.math.reduce import max, sum
 from dovetail.ops.samples import array, sample

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dovetail.core import host
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import Domain, at_least, within
+from dovetail.core.base.domains import Domain, at_least, within
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import ALL, as_dtype
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values import host
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import divide, mod
 from dovetail.ops.math.bitwise import bitwise_and, bitwise_xor
 from dovetail.ops.math.compare import greater_equal, less, where

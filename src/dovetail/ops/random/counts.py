@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import at_least, within
+from dovetail.core.base.domains import at_least, within
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import DTypeLike
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer, Ints
 from dovetail.core.op import composite
-from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.arithmetic import absolute

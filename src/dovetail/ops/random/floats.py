@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import above, at_least
+from dovetail.core.base.domains import above, at_least
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import DTypeLike
 from dovetail.core.dtypes import ALL, DType, as_dtype
-from dovetail.core.errors import op_error
 from dovetail.core.kinds import Float, Integer, Ints, MaybeEach
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.math.bitwise import bitwise_and, logical_and
 from dovetail.ops.math.compare import clip, less, less_equal, where
 from dovetail.ops.math.exponential import exp, log, rsqrt, sqrt

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import describe, op_error
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.variable import Variable
 from dovetail.ops import random
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import Count
+from dovetail.core.base.domains import Count
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Integer, Ints, MaybeEach
 from dovetail.core.op import primitive
-from dovetail.core.shapes import fits, size_of
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.shapes import fits, size_of
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.bitwise import right_shift
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.reduce import prod

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.control.flow import scan, while_loop
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.bitwise import logical_and, logical_not, logical_or

@@ -10,12 +10,12 @@ import math
 from typing import Any
 
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.shapes import fits
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import require_shape
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.control.flow import scan
 from dovetail.ops.math.bitwise import logical_and, logical_not
 from dovetail.ops.math.compare import equal, less, maximum, minimum, not_equal, saturate_cast, where

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.infer import any_rank, require_shape
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.control.flow import scan
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import square

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import describe, op_error
-from dovetail.core.shapes import fits
-from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.structure import alike, flatten, map_structure, show, unflatten
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.control.flow import check_functions, scan
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.reduce import max

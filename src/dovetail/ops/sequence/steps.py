@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import ranked, require_shape
-from dovetail.core.spec import TensorSpec
+from dovetail.core.values.infer import ranked, require_shape
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import dims_of, expand_dims, reshape, transpose

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import infer
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Anything, Index, Ints
 from dovetail.core.op import primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import full, zeros_like
 from dovetail.ops.shapes.join import stack

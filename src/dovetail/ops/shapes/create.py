@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from dovetail.core import host
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import Count
+from dovetail.core.base.domains import Count
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import DTypeLike
 from dovetail.core.dtypes import as_dtype, promote
-from dovetail.core.errors import op_error
 from dovetail.core.kinds import Each, Inexact, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, kind_of
+from dovetail.core.values import host
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, kind_of
 from dovetail.ops.math.compare import equal, maximum, saturate_cast, where
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, shape_of, sum_like

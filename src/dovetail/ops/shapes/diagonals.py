@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.math.compare import equal, less_equal, maximum, minimum, where
 from dovetail.ops.math.reduce import sum
 from dovetail.ops.samples import array, sample

@@ -7,18 +7,18 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from dovetail.core import host
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import at_least
+from dovetail.core.base.domains import at_least
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Scalar, Sizes
 from dovetail.core.dtypes import DType, native_to_dtype
-from dovetail.core.errors import op_error
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Scalar, Sizes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.values import host
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.cumulative import cumsum
 from dovetail.ops.math.reduce import sum

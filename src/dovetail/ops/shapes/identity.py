@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer, tensor_shape
+from dovetail.core.base import tensor_shape
+from dovetail.core.calls.static_types import ShapeLike
 from dovetail.core.kinds import Anything, Eachs
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import ShapeLike
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.samples import array, ints, sample
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer, shapes
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values import infer, shapes
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare
 from dovetail.ops.math.complex import adjoint
 from dovetail.ops.samples import array, ints, sample

@@ -6,15 +6,15 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import SizeList, Sizes
 from dovetail.core.kinds import Anything, Anythings, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import RankedSpec, Shape, TensorSpec
-from dovetail.core.static_types import SizeList, Sizes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import RankedSpec, Shape, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import dims_of, expand_dims, reshape, shaped
 from dovetail.ops.shapes.slicing import along

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Axes, Sizes
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
-from dovetail.core.shapes import normalize_axes, normalize_axis
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes, Sizes
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.shapes import normalize_axes, normalize_axis
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.math.compare import maximum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.join import concatenate

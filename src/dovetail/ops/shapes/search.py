@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from dovetail.core.check_arguments import checked
-from dovetail.core.domains import Count, at_least
+from dovetail.core.base.domains import Count, at_least
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import DTypeLike
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Each, Integer, Ints, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare, reduce
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.samples import array, bools, ints, sample

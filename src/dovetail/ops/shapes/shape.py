@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import arguments, host, infer
-from dovetail.core.accumulation import HALVES
-from dovetail.core.check_arguments import checked
+from dovetail.core.base.table import OPS
+from dovetail.core.calls.check_arguments import checked
+from dovetail.core.calls.static_types import Axes, DTypeLike
 from dovetail.core.dtypes import ALL, DType, as_dtype, promote
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engines.accumulation import HALVES
+from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axes
-from dovetail.core.spec import RankedSpec, TensorSpec
-from dovetail.core.static_types import Axes, DTypeLike
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, static_shape, unwrapped
+from dovetail.core.values import arguments, host, infer
+from dovetail.core.values.shapes import normalize_axes
+from dovetail.core.values.spec import RankedSpec, TensorSpec
+from dovetail.core.values.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, static_shape, unwrapped
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.identity import identity
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import primitive
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import shape_of
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from dovetail.core.check_arguments import checked
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Integer, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.math import compare, reduce
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.samples import array, ints, sample

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import host, infer
-from dovetail.core.check_arguments import checked
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.hooks import hooks
+from dovetail.core.calls.check_arguments import checked
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.errors import describe, op_error
-from dovetail.core.hooks import hooks
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import dtype_of, is_tensor, seen, static_shape
+from dovetail.core.values import host, infer
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, seen, static_shape
 from dovetail.ops.math.compare import saturate_cast
 from dovetail.ops.shapes.index import gather, gather_nd
 from dovetail.ops.shapes.join import stack, unstack

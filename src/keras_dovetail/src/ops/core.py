@@ -10,9 +10,9 @@ from typing import Any
 
 import dovetail
 from dovetail import ops
-from dovetail.core.devices import require_device
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.scopes import scopes
+from dovetail.core.base.scopes import scopes
+from dovetail.core.engines.devices import require_device
+from dovetail.core.engines.engine_registry import current_engine
 from dovetail.interop.privates import KerasVariable, StatelessScope, tree
 from dovetail.interop.privates import name_scope as base_name_scope
 from keras_dovetail.src.specs import compute_output_spec

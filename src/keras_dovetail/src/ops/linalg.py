@@ -8,7 +8,7 @@ import numpy as np
 
 import dovetail
 from dovetail import ops
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.interop.privates import canonicalize_axis
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted
 from keras_dovetail.src.ops.calls import Function, of_tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from dovetail.distributed import Checkpoints, barrier
 from dovetail.distributed.random_states import random_state, set_random_state
 from dovetail.interop.privates import BackupAndRestore, Callback

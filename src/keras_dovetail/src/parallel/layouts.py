@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from dovetail import ops
-from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import chooses_engine, current_engine, get_engine, set_engine
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.engines.engine_registry import chooses_engine, current_engine, get_engine, set_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.value_kinds import is_recorded
 from keras_dovetail.src.tensors import convert_to_tensor
 
 PROCESSES = "dovetail run --processes {} script.py"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import distributed, ops
-from dovetail.core.collectives import WORLD
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.distributed import replicas
 from dovetail.interop.privates import tree
 from keras_dovetail.src.parallel import shards

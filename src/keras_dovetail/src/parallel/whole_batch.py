@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.collectives import WORLD
+from dovetail.core.engines.collectives import WORLD
 from keras_dovetail.src.parallel import merging, shards
 
 COMPARE_ROWS = {"Circle"}  # losses of each row that depend on the other rows of the batch

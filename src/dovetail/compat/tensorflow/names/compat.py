@@ -10,8 +10,8 @@ import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.dimension import plain
-from dovetail.core.errors import op_error
+from dovetail.core.base.dimension import plain
+from dovetail.core.base.errors import op_error
 
 value("compat.bytes_or_text_types", (bytes, str))
 value("compat.integral_types", (numbers.Integral, np.integer))

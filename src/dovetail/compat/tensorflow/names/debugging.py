@@ -15,11 +15,11 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import describe, op_error
-from dovetail.core.host_calls import array_text
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
+from dovetail.core.engines.host_calls import array_text
+from dovetail.core.values.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.functions.numerics import set_check_numerics
 from dovetail.trace import trace
 

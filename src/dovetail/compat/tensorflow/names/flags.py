@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import lazy, value
-from dovetail.core.errors import op_error
-from dovetail.core.optional_api import spec_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.optional_api import spec_of
 
 KINDS: dict[str, type] = {"string": str, "integer": int, "float": float, "boolean": bool, "bool": bool}
 OF_ABSL = (  # further names of absl.flags

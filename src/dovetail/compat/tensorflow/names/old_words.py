@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import lazy, named
 from dovetail.compat.tensorflow.table import Wrapper
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 
 NAMES = {  # the old name → the name since 1.0
     "arg_max": "argmax",

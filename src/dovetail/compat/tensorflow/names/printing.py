@@ -13,8 +13,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.host_calls import array_text
-from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.core.engines.host_calls import array_text
+from dovetail.core.values.value_kinds import is_recorded, is_tensor
 from dovetail.trace import trace
 
 

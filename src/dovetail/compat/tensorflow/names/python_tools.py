@@ -21,7 +21,7 @@ from dovetail.compat.tensorflow.names.graph.graph import (
     nodes_of,
 )
 from dovetail.compat.tensorflow.table import function, in_v1, row
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 ALSO = {  # module → private name:public name
     "ops.array_ops": "shape_internal:shape",

@@ -20,7 +20,7 @@ from dovetail.compat.tensorflow.names.session.devices import list_physical_devic
 from dovetail.compat.tensorflow.names.session.session import Session
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 
 _SEED = 87654321  # TensorFlow's
 

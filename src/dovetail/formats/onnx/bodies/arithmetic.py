@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.onnx.bodies.normalization import by_channel
 from dovetail.formats.onnx.rows import row

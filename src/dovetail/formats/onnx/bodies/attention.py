@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.rows import row

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of, counted, recorded, within
 from dovetail.formats.onnx.bodies.windows import enlarged
 from dovetail.formats.onnx.rows import row

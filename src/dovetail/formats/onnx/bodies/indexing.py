@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.bodies import scattered
 from dovetail.formats.boxes import overlap_of, selected
 from dovetail.formats.constants import counted

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import is_tensor, recorded, within
 from dovetail.formats.onnx.bodies.shapes import less, more, numbers
 from dovetail.formats.onnx.rows import row

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.read_limits import need_operations
-from dovetail.core.table import OPS
+from dovetail.core.base.read_limits import need_operations
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.onnx.tensors import OPEN_ENDS, RANKS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import counted, is_tensor, recorded, within
 from dovetail.formats.onnx.bodies.shapes import more
 from dovetail.formats.onnx.rows import row

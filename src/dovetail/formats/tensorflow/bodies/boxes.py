@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.boxes import Overlap, overlap_of, selected
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row

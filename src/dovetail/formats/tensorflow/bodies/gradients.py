@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
-from dovetail.core.table import OPS
+from dovetail.core.base.hooks import hooks
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.images import resized

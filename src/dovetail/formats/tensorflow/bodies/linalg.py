@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import element, scalar
 from dovetail.formats.tensorflow.rows import row

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.nn import optimizer_rules as rules

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base.read_limits import need_bytes
+from dovetail.core.base.scopes import not_building
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.read_limits import need_bytes
-from dovetail.core.scopes import not_building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row

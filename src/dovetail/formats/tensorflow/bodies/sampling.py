@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.bodies.gradients import blank, through
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of

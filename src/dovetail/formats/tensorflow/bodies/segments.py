@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.formats.constants import constant_of, filled
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import filled
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.rows import row
 
 TERMS = 8  # of the sum before its integral, and of the corrections by Bernoulli numbers

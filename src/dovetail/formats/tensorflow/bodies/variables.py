@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.bodies import scattered
 from dovetail.formats.tensorflow.bodies.shapes import strided_slice
 from dovetail.formats.tensorflow.rows import row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.bodies.gradients import through
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base.errors import FormatError, op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import FormatError, op_error
 from dovetail.core.tensor import Tensor
 from dovetail.formats.host.numbers import Numbers
 from dovetail.formats.opaque import Unreadable

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.host.arrays import joined, numpy_dtype, splits_of
 from dovetail.formats.host.examples import Feature, arrays_of
 from dovetail.formats.tensorflow.host.table import host

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.errors import op_error
-from dovetail.core.places import engine
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.places import engine
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.tensorflow.frames import EXITS, MERGES

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import FormatError
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.host.tables import Table, items_of_lines
 from dovetail.formats.opaque import Unreadable

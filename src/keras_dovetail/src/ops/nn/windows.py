@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.windows import per_axis
+from dovetail.core.base.windows import per_axis
 from dovetail.interop.privates import (
     check_conv_input_channels,
     check_conv_transpose_input_channels,

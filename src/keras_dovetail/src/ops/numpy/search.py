@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.static_types import with_ints
+from dovetail.core.calls.static_types import with_ints
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted, result_type
 from keras_dovetail.src.ops.calls import of_tensor
 

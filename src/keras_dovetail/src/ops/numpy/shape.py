@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.static_types import with_ints
+from dovetail.core.calls.static_types import with_ints
 from keras_dovetail.src.dtypes import alike, as_tensor, name_of, promoted, widened
 from keras_dovetail.src.ops.calls import of_tensor
 

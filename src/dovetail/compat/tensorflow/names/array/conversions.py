@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import Wrapper, dtype_of, register, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import Wrapper, dtype_of, register, static_shape
 
 
 class _Converted(Wrapper):

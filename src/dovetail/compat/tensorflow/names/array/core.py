@@ -14,13 +14,13 @@ from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
 from dovetail.compat.tensorflow.names.variables.variable_views import View
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.old_shapes import old_shape, printed_shape
-from dovetail.core.dimension import Dimension, UnknownDimension, dimension
+from dovetail.core.base.dimension import Dimension, UnknownDimension, dimension
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape, given_shape
 from dovetail.core.dtypes import ALL, DType, as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
-from dovetail.core.tensor_shape import TensorShape, given_shape
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.values.spec import TensorSpec, spec
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
 

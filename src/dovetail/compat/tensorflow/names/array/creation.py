@@ -8,9 +8,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.table import constant_value, function, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 row("fill", ops.full, "dims:shape value:fill_value", scope=True, around=by_numbers("value"))

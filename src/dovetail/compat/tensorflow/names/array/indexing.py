@@ -8,9 +8,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.table import alike_values, function, row
-from dovetail.core.errors import op_error
-from dovetail.core.shapes import normalize_axis
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.shapes import normalize_axis
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.ops.shapes.shape import shaped
 
 

@@ -11,8 +11,8 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names.strings.tensors import STRING, computed, is_text
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 
 
 def _parts(given: Any) -> list[Any]:

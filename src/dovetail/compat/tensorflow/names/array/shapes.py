@@ -11,11 +11,11 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.names.strings.text import is_text, text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.table import OPS
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 

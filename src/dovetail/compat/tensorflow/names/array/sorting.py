@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, of_rank
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 _unique = of_type("UniqueWithCounts")

@@ -17,9 +17,9 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import Kind
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.execute.feeds import flat_feeds
 
 _dense = of_type("SparseToDense")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape
 
 
 def is_nested(value: Any) -> bool:

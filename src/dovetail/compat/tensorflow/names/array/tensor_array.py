@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.core.values.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.table import Function
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import Scoped
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Scoped
 
 _defaults: Scoped[dict[str, dict[str, Any]]] = Scoped({})  # key of a function → its default arguments
 

@@ -17,7 +17,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -25,7 +25,7 @@ from dovetail.compat.tensorflow.names.summary.summary import merge_all
 from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.initializers import Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 EVAL_STEP = "eval_step"
 

@@ -29,9 +29,9 @@ from dovetail.compat.tensorflow.names.variables.variable_scope import VariableSc
 from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, assign
 from dovetail.compat.tensorflow.table import arguments_of, constant_value, function
 from dovetail.compat.tf_graph.old_shapes import old_shape
-from dovetail.core.dimension import plain
-from dovetail.core.errors import op_error, warn
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.base.dimension import plain
+from dovetail.core.base.errors import op_error, warn
+from dovetail.core.values.value_kinds import is_tensor
 
 # -- new variables ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 TITLE = "tf.contrib.training.HParams"
 PAIR = re.compile(r"\s*(?P<name>[a-zA-Z]\w*)\s*=\s*(?P<value>\[[^\]]*\]|[^,\[]*)\s*(?:,|$)")

@@ -14,10 +14,10 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.values.value_kinds import is_tensor
+from dovetail.core.values.variable import Variable
 
 
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:

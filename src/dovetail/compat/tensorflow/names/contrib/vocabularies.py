@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 TITLE = "tf.contrib.learn.preprocessing.VocabularyProcessor"
 WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|['\w\-]+")

@@ -17,9 +17,9 @@ from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.math.arithmetic import add_n
 from dovetail.compat.tensorflow.names.nn.losses import l2_loss
 from dovetail.compat.tensorflow.names.variables.initializers import SPREAD_OF_CUT, VarianceScaling
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 
 Regularizer = Callable[[Any], Any]
 # The penalties of weights, before they are scaled.

@@ -18,10 +18,10 @@ from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.elements import Leaf, each, leaves, number, plain
 from dovetail.compat.tensorflow.names.data.traced import Function
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.spec import TensorSpec
-from dovetail.core.tensor_shape import shape_of
+from dovetail.core.values.spec import TensorSpec
 
 INFINITE, UNKNOWN = -1, -2
 

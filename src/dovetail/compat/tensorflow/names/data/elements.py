@@ -12,11 +12,11 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.strings.tensors import StringTensor
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of
 from dovetail.compat.tensorflow.table import constant_value
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Scoped
+from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import Scoped
-from dovetail.core.tensor_shape import TensorShape, shape_of
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.value_kinds import is_recorded
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.names.session.session import running
 from dovetail.compat.tensorflow.names.strings.tensors import called
 from dovetail.compat.tensorflow.names.strings.text import STRING, Text, strings_of
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 TITLE = "tf.data.Iterator"
 

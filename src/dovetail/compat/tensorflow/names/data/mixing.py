@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.dataset import UNKNOWN, Dataset, Taken, taken
 from dovetail.compat.tensorflow.names.data.elements import each
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 SAMPLE, CHOOSE = "tf.data.Dataset.sample_from_datasets", "tf.data.Dataset.choose_from_datasets"
 

@@ -19,8 +19,8 @@ from dovetail.compat.tensorflow.names.io.files import found_files
 from dovetail.compat.tensorflow.names.io.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
 from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 
 STRINGS = Leaf(STRING, shape_of(()))
 COMPUTING = (ArithmeticError, LookupError, OSError, RuntimeError, ValueError)  # errors of elements, not of programs

@@ -22,7 +22,7 @@ from dovetail.compat.tensorflow.names.session.session import running
 from dovetail.compat.tensorflow.names.strings.tensors import in_graph
 from dovetail.compat.tensorflow.names.strings.text import Text, is_text, strings_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 
 
 class Function:

@@ -10,10 +10,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.distributions.numbers import logistic_log_prob, logistic_noise
 from dovetail.compat.tensorflow.names.distributions.rows import distribution, event_size, everywhere, in_contrib
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -23,7 +23,7 @@ from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, arguments_of, signature_of
 from dovetail.core.dtypes import promote
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -26,8 +26,8 @@ from dovetail.compat.tensorflow.names.strings.tables import index_table_from_ten
 from dovetail.compat.tensorflow.names.train.steps import get_global_step
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import is_of_strings
-from dovetail.core.errors import op_error
 
 OPTIMIZERS = {"Adagrad": "Adagrad", "Adam": "Adam", "Ftrl": "Ftrl", "RMSProp": "RMSProp", "SGD": "GradientDescent"}
 MEAN = "weighted_sum_over_batch_size"  # of losses; else they are summed

@@ -28,7 +28,7 @@ from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
 from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, assign, assign_add, assign_sub
 from dovetail.compat.tensorflow.table import in_v1, takes
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 SQUARED, COSINE = "squared_euclidean", "cosine"
 _WORDS = (

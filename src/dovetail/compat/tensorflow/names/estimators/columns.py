@@ -21,9 +21,9 @@ from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
 from dovetail.compat.tensorflow.names.variables.initializers import Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import in_v1
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import is_of_strings
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.formats.host.arrays import each
 from dovetail.formats.host.hashes import fingerprint64
 from dovetail.ops.shapes.shape import dims_of

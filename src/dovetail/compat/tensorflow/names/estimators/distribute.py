@@ -18,9 +18,9 @@ from dovetail.backend.seeds import system_seed
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.random.draws import has_seed, set_seed
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.collectives import WORLD
-from dovetail.core.hooks import hooks
-from dovetail.core.structure import flatten, map_structure
+from dovetail.core.base.hooks import hooks
+from dovetail.core.engines.collectives import WORLD
+from dovetail.core.values.structure import flatten, map_structure
 from dovetail.distributed.random_states import same_random_state
 from dovetail.distributed.replicas import all_rows, as_replica
 from dovetail.distributed.shares import parts

@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.estimators.estimators import Estimator
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunContext, SessionRunValues
 from dovetail.compat.tensorflow.names.monitored.hooks import StepHook
 from dovetail.compat.tensorflow.names.summary.event_files import summary_iterator
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 class _StopIf(StepHook):

@@ -32,8 +32,8 @@ from dovetail.compat.tensorflow.names.saving.warm_starts import warm_start
 from dovetail.compat.tensorflow.names.summary.event_files import FileWriter
 from dovetail.compat.tensorflow.names.summary.summary import scalar_v1
 from dovetail.compat.tensorflow.names.train.steps import create_global_step
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import Setting
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Setting
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.sessions.session_graph import SessionGraph
 

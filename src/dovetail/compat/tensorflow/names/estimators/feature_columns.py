@@ -25,9 +25,9 @@ from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
 from dovetail.compat.tensorflow.names.variables.initializers import TruncatedNormal, Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.formats.host.arrays import each
 from dovetail.formats.host.hashes import bucket
 

@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.estimators.distribute import InputContext,
 from dovetail.compat.tensorflow.names.graph.graph import group
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunHook
 from dovetail.compat.tensorflow.names.variables.variables import global_variables
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.distributed.random_states import from_rank_0
 from dovetail.distributed.replicas import as_replica, broadcast_variables
 

@@ -12,7 +12,7 @@ from dovetail.compat.tensorflow.names.estimators.estimators import Estimator, Es
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 # -- estimators -------------------------------------------------------------------------------------------------------
 

@@ -16,11 +16,11 @@ from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_gr
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.tensor_shape import TensorShape, shape_of
-from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.trace import trace
 

@@ -10,7 +10,7 @@ from typing import Any
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import Copies
 from dovetail.graph import walk

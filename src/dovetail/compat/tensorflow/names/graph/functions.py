@@ -10,10 +10,10 @@ import numpy as np
 
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
-from dovetail.core.errors import check_callable
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import map_structure
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import check_callable
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import map_structure
+from dovetail.core.values.variable import Variable
 from dovetail.formats.tensorflow.saving import Traced
 from dovetail.functions.function import Function, Options
 from dovetail.functions.function_files import Recording, TracedFunction

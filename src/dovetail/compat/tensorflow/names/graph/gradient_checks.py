@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.names.array.creation import zeros_like
 from dovetail.compat.tensorflow.names.graph.gradients import gradients
 from dovetail.compat.tensorflow.names.graph.graph import placeholder
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 
 _CHECKER = "python.ops.gradient_checker"
 

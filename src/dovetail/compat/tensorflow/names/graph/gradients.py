@@ -15,10 +15,10 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.gradients import REGISTERED, RegisterGradient
-from dovetail.core.structure import flatten, flatten_like
-from dovetail.core.value_kinds import is_tensor, kind_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.calls.gradients import REGISTERED, RegisterGradient
+from dovetail.core.values.structure import flatten, flatten_like
+from dovetail.core.values.value_kinds import is_tensor, kind_of
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -13,9 +13,9 @@ from dovetail.compat.tensorflow.names.session.settings import heed
 from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTensor, in_graph
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import describe, op_error
-from dovetail.core.spec import spec
-from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.values.spec import spec
+from dovetail.core.values.value_kinds import is_recorded, is_tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.base import in_contrast
 from dovetail.graph.nesting import outermost_of

@@ -13,9 +13,9 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.strings.tensors import called
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
+from dovetail.core.values.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.trace import trace
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow.names.strings.tensors import joined
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
+from dovetail.core.base.errors import describe
+from dovetail.core.base.tensor_shape import given_shape
 from dovetail.core.dtypes import as_dtype, is_of_strings
-from dovetail.core.errors import describe
-from dovetail.core.tensor_shape import given_shape
-from dovetail.core.value_kinds import dtype_of, is_tensor
-from dovetail.core.variable import Variable
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
+from dovetail.core.values.variable import Variable
 from dovetail.formats.tensorflow.attributes import default_of
 from dovetail.formats.tensorflow.op_defs import MISSING, NO_VALUES, Arg, Attr, OpDef
 from dovetail.formats.tensorflow.values import Handle

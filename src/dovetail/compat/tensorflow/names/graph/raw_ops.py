@@ -26,8 +26,8 @@ from dovetail.compat.tensorflow.names.strings.tensors import computed
 from dovetail.compat.tensorflow.names.strings.text import STRING, Text, is_text, text
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import arguments_of, told
-from dovetail.core.places import engine
-from dovetail.core.table import OPS
+from dovetail.core.base.table import OPS
+from dovetail.core.values.places import engine
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow import saved_model as saved_model  # it fills the tables of types
 from dovetail.formats.tensorflow.attributes import Attributes, set_attribute

@@ -23,8 +23,8 @@ from dovetail.compat.tensorflow.names.saving.checkpoint_files import exists, rea
 from dovetail.compat.tensorflow.names.saving.meta_graphs import read_meta_graph
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
+from dovetail.core.base.errors import describe, op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import describe, op_error
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import transplant
 from dovetail.formats.tensorflow.attributes import constant_node

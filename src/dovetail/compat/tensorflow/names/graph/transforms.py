@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.compat.tensorflow.names.graph.tools import new_placeholder, with_nodes
 from dovetail.compat.tensorflow.names.graph.util import extract_sub_graph
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.tensorflow.names import split
 
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|[^,()\s]+)\s*(?:,|$)""")

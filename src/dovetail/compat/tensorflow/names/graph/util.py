@@ -20,10 +20,10 @@ from dovetail.compat.tf_graph.elements import named_element
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.compat.tf_graph.restoring import restored
-from dovetail.core.errors import op_error, warn
-from dovetail.core.files import replacing
-from dovetail.core.value_kinds import is_recorded
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error, warn
+from dovetail.core.base.files import replacing
+from dovetail.core.values.value_kinds import is_recorded
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.names import split

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.spec import TensorSpec
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.values.spec import TensorSpec
+from dovetail.core.values.structure import flatten, unflatten
 from dovetail.functions.function import function as compiled
 from dovetail.graph.operation import GraphTensor
 from dovetail.sessions.cut import cut

@@ -9,8 +9,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, of_rank, row
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 _non_max = of_type("NonMaxSuppressionV3")

@@ -9,9 +9,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.names.random.draws import uniform
 from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import shaped
 
 GREY = [[0.2989], [0.5870], [0.1140]]

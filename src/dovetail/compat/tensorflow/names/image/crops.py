@@ -12,8 +12,8 @@ from dovetail.compat.tensorflow.names.image.basics import flip_left_right, flip_
 from dovetail.compat.tensorflow.names.image.colours import convert_image_dtype
 from dovetail.compat.tensorflow.names.random.draws import uniform
 from dovetail.compat.tensorflow.table import function, of_rank, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 

@@ -14,8 +14,8 @@ from dovetail.compat.tensorflow.names.io.input_queues import example_parts
 from dovetail.compat.tensorflow.names.io.queue_runners import QueueRunner, add_queue_runner
 from dovetail.compat.tensorflow.names.io.queues import Element, QueueBase
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 
 
 class BucketQueue(QueueBase):

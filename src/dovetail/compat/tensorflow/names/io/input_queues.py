@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_gr
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import function, in_v1
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 def example_parts(tensors: Any) -> tuple[list[Any], Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import FormatError, op_error
+from dovetail.core.base.errors import FormatError, op_error
 
 VARIABLE = "DOVETAIL_DATA"
 CACHE = Path("~/.keras/datasets")  # of Keras

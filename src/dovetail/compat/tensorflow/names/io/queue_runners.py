@@ -12,7 +12,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.io.queues import Cancelled
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.sessions.session import default_session
 
 if TYPE_CHECKING:  # names.training imports this module

@@ -16,9 +16,9 @@ from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
 from dovetail.compat.tensorflow.names.strings.tensors import called, in_graph
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
 
 Element = list[np.ndarray]
 

@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.io.queues import QueueBase
 from dovetail.compat.tensorflow.names.io.records import options_of
 from dovetail.compat.tensorflow.names.strings.tensors import called
 from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.records import read_records
 

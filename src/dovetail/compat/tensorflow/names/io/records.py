@@ -17,9 +17,9 @@ from dovetail.compat.tensorflow.names.strings.functions import host_operation
 from dovetail.compat.tensorflow.names.strings.tensors import computed, joined
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import describe
 from dovetail.core.dtypes import as_dtype, is_of_strings
-from dovetail.core.errors import describe
-from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.core.values.value_kinds import is_recorded, static_shape
 from dovetail.formats.host.arrays import STRINGS
 from dovetail.formats.host.examples import Feature, arrays_of
 from dovetail.formats.wire.libraries import need

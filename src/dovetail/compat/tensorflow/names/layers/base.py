@@ -19,10 +19,10 @@ from dovetail.compat.tensorflow.names.array.structures import nest_flatten
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, nodes_of
 from dovetail.compat.tensorflow.names.variables.partitions import variables_of
 from dovetail.compat.tensorflow.names.variables.variable_scope import VariableScope, get_variable, variable_scope
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 
 

@@ -28,8 +28,8 @@ from dovetail.compat.tensorflow.names.nn.convolution import layout_of
 from dovetail.compat.tensorflow.names.variables.partitions import variables_of
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of, told
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 Body = Callable[[Any, Any], Any]

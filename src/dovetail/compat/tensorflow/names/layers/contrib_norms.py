@@ -13,8 +13,8 @@ from dovetail.compat.tensorflow.names.nn import basics as nn
 from dovetail.compat.tensorflow.names.nn.convolution import layout_of
 from dovetail.compat.tensorflow.names.variables.initializers import Constant
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 _BATCH_NORM = (

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.rows import layer
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 
 _WINDOW = "filters kernel_size strides=1 padding='valid' data_format='channels_last'"
 SEPARATE = (

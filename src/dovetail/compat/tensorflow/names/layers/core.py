@@ -10,7 +10,7 @@ from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.names.layers.rows import layer
 from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 
 WEIGHTS = (
     "kernel_initializer=None bias_initializer='zeros' kernel_regularizer=None bias_regularizer=None "

@@ -11,8 +11,8 @@ from dovetail.compat.tensorflow.names.layers.rows import HALVES, channel_axis, l
 from dovetail.compat.tensorflow.names.variables.initializers import Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 
 _PARAMETERS = (
     "axis=-1 momentum=0.99 epsilon=0.001 center=True scale=True beta_initializer='zeros' gamma_initializer='ones' "

@@ -18,10 +18,10 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
 from dovetail.compat.tensorflow.table import arguments_of, constructor, signature_of, told
-from dovetail.core.dimension import plain
+from dovetail.core.base.dimension import plain
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 
 Body = Callable[..., Any]
 Shape = Callable[[Any, int], list[int]]

@@ -11,10 +11,10 @@ from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.array.sorting import argsort
 from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.table import alike_values, constant_value, function, in_v1, row
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.formats.tensorflow.bodies.indexing import counted, largest
 from dovetail.ops.shapes.shape import shaped
 

@@ -13,8 +13,8 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers
 from dovetail.compat.tensorflow.table import arguments_of, row
-from dovetail.core.errors import op_error
-from dovetail.core.table import OPS
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.table import OPS
 from dovetail.formats.constants import constant_of
 from dovetail.formats.tensorflow import bodies as bodies  # fills the table of types
 from dovetail.formats.tensorflow.op_defs import MISSING, definition

@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.math.matrix_functions import conjugate, tridiagonal
 from dovetail.compat.tensorflow.table import in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 _lu, _tridiagonal_solve, _tridiagonal_matmul = map(of_type, ("Lu", "TridiagonalSolve", "TridiagonalMatMul"))

@@ -17,9 +17,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error, warn
 from dovetail.core.dtypes import native_to_dtype
-from dovetail.core.errors import op_error, warn
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 MODULE = "experimental.numpy"

@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS, of_type
 from dovetail.compat.tensorflow.names.math.linalg import triangular_solve
 from dovetail.compat.tensorflow.table import function, in_v1, row
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.ops.shapes.shape import shaped
 
 ROWS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of the parameters, and the function

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.math.arithmetic import divide
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, in_v1
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.formats.tensorflow.bodies import segments
 from dovetail.ops.shapes.shape import shaped
 

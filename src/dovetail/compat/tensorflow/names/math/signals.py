@@ -8,8 +8,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 

@@ -10,8 +10,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.names.math.signals import frame, hann_window
 from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 _bessel = of_type("BesselI0e")

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import second
 from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue, TFSparseTensor, to_dense
 from dovetail.compat.tensorflow.names.metrics.measures import Added, metric, rank_of, ratio, wide_of
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 NO_CLASS = -(2**63)  # stands where a sparse tensor of labels has none

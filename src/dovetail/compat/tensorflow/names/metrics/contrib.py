@@ -18,8 +18,8 @@ from dovetail.compat.tensorflow.names.metrics import best as best  # its measure
 from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.nn.losses import in_top_k
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 
 _METRICS = "contrib.metrics contrib.slim.metrics"
 

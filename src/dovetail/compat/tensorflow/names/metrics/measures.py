@@ -21,8 +21,8 @@ from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import arguments_of, deferring, signature_of, told
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 Added = Mapping[str, Any]  # the name of a variable → the number that a run adds to it

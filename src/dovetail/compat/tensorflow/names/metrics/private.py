@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.names.metrics.best import average_precision_at_top_k
 from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import shaped
 
 _HERE = "python.ops.metrics_impl."

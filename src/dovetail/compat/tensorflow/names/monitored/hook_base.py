@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 class SessionRunArgs(NamedTuple):

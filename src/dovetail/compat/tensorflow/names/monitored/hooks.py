@@ -23,7 +23,7 @@ from dovetail.compat.tensorflow.names.monitored.hook_base import (
 from dovetail.compat.tensorflow.names.summary.event_files import FileWriterCache, write_rate
 from dovetail.compat.tensorflow.names.train.standard import standard
 from dovetail.compat.tensorflow.table import takes
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
 

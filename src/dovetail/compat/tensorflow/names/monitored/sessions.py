@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.train.coordinator import Coordinator
 from dovetail.compat.tensorflow.names.train.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.train.standard import standard
 from dovetail.compat.tensorflow.table import takes
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 class Scaffold:

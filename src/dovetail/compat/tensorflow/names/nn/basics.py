@@ -9,8 +9,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.nn.convolution import layout_of
 from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.formats.tensorflow.bodies import layers
 from dovetail.ops.shapes.shape import shape_of, shaped
 

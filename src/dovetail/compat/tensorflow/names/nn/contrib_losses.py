@@ -14,8 +14,8 @@ from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.loss_functions import Reduction, add_loss, pairwise
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 
 _LOSSES = "contrib.losses contrib.slim.losses"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
-from dovetail.core.shapes import fits
-from dovetail.core.value_kinds import is_tensor, static_shape
-from dovetail.core.windows import PADDINGS, Moves, moves, spatial
+from dovetail.core.base.windows import PADDINGS, Moves, moves, spatial
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 from dovetail.ops.shapes.shape import shaped
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.nn.convolution import moves_of
 from dovetail.compat.tensorflow.table import constant_value, row
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.base.table import OPS
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of
 
 

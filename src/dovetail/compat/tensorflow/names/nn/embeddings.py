@@ -10,8 +10,8 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names.variables.partitions import PartitionedVariable
 from dovetail.compat.tensorflow.table import row
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -15,8 +15,8 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.losses import require_one_shape, softmax_cross_entropy_with_logits
 from dovetail.compat.tensorflow.table import alike_values, function
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_recorded, static_shape
 
 
 class Reduction:

@@ -9,11 +9,11 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.table import alike_values, function, row
-from dovetail.core.errors import op_error
-from dovetail.core.gradients import gradient_override_map
-from dovetail.core.scopes import scopes
-from dovetail.core.shapes import fits
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import scopes
+from dovetail.core.calls.gradients import gradient_override_map
+from dovetail.core.values.shapes import fits
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.ops.nn.losses import WITHOUT_LABELS
 from dovetail.ops.shapes.shape import shaped
 

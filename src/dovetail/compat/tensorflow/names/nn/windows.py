@@ -9,8 +9,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.names.nn.basics import batch_normalization
 from dovetail.compat.tensorflow.table import function, of_rank
-from dovetail.core.errors import op_error
-from dovetail.core.windows import spatial
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.windows import spatial
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 _argmax, _dilation = of_type("MaxPoolWithArgmax"), of_type("Dilation2D")

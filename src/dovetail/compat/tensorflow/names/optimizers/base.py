@@ -19,8 +19,8 @@ from dovetail.compat.tensorflow.names.variables.variable_scope import in_variabl
 from dovetail.compat.tensorflow.names.variables.variables import named_variable
 from dovetail.compat.tensorflow.table import constructor
 from dovetail.compat.tf_graph.graph import collected
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, kind_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_recorded, kind_of
 from dovetail.distributed.replicas import combined
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.nn.optimizer_rules import Rule

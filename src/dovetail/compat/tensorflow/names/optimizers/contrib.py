@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.optimizers.base import Optimizer, Row, Upd
 from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimizer, AdamOptimizer, MomentumOptimizer
 from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
 from dovetail.compat.tensorflow.names.train.steps import ExponentialMovingAverage
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.ops.nn import optimizer_rules as rules
 
 _L1_L2 = "l1_regularization_strength=0.0 l2_regularization_strength=0.0 use_locking=False"

@@ -12,7 +12,7 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.sessions.session import default_session
 
 

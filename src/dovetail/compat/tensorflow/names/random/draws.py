@@ -14,9 +14,9 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.table import constant_value, function, in_v1
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.values.value_kinds import is_tensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator as KeyGenerator
 from dovetail.ops.random.keys import words_of

@@ -22,8 +22,8 @@ from dovetail.compat.tensorflow.names.nn.losses import (
 from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import function, row, takes
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import static_shape
 
 LOWEST = float(np.finfo(np.float32).min)
 

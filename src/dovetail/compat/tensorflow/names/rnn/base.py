@@ -21,9 +21,9 @@ from dovetail.compat.tensorflow.names.math.arithmetic import tanh
 from dovetail.compat.tensorflow.names.variables.partitions import variables_of
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import constructor, in_v1
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.value_kinds import dtype_of
 
 BOTH = "nn.rnn_cell contrib.rnn"
 _OF_LAYERS = {"name": "name", "dtype": "dtype", "reuse": "_reuse"}

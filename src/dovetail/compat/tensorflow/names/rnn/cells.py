@@ -10,8 +10,8 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.names.variables.initializers import Constant
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.ops.sequence.cells import gates_in_order, gru_cell, lstm_cell
 from dovetail.ops.shapes.shape import dims_of
 

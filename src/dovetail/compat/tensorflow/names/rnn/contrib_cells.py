@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.ops.sequence.cells import lstm_cell
 
 FUNCTIONS: tuple[Any, ...] = ops.sigmoid, ops.relu, ops.tanh

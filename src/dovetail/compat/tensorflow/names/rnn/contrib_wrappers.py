@@ -17,8 +17,8 @@ from dovetail.compat.tensorflow.names.rnn.wrappers import Wrapper
 from dovetail.compat.tensorflow.names.variables.initializers import Constant, RandomUniform
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import in_v1, row
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

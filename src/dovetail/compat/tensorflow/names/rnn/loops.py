@@ -20,8 +20,8 @@ from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.cells import ALL
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import function, takes
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 _HINTS = "parallel_iterations swap_memory"

@@ -8,9 +8,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.table import constant_value, function
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 
 
 def _dims(given: Any) -> tuple[Any, Any]:

@@ -22,8 +22,8 @@ from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
 from dovetail.compat.tensorflow.names.session.devices import device as device_scope
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_tensor
 
 
 class MultiRNNCell(RNNCell, places=BOTH, takes="cells state_is_tuple=True"):

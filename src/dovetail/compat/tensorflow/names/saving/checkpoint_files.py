@@ -18,8 +18,8 @@ import numpy as np
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.variables.partitions import Parts
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.tensor_shape import shape_of
 from dovetail.formats.wire import bundle, state
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.formats.wire.libraries import need

@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.names.saving.kept_checkpoints import KeptCheckpo
 from dovetail.compat.tensorflow.names.saving.meta_graphs import import_message, meta_graph
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error, warn
+from dovetail.core.base.errors import op_error, warn
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW
 

@@ -22,8 +22,8 @@ from dovetail.compat.tf_graph.elements import element_of
 from dovetail.compat.tf_graph.graph_bytes import document_in
 from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.compat.tf_graph.restoring import imported, restored
-from dovetail.core.errors import FormatError, describe
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import FormatError, describe
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name, original, split
 from dovetail.formats.tensorflow.saved_model import ASSIGNMENTS, saved_meta_graph, variable_def

@@ -14,8 +14,8 @@ from dovetail.compat.tensorflow.names.array.structures import is_nested
 from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
 from dovetail.compat.tensorflow.names.saving.checkpoints import known_number
 from dovetail.compat.tensorflow.names.saving.kept_checkpoints import KeptCheckpoints
-from dovetail.core.errors import op_error
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.variable import Variable
 from dovetail.formats.wire import objects
 from dovetail.formats.wire.libraries import need
 

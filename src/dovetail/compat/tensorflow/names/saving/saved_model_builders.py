@@ -24,9 +24,9 @@ from dovetail.compat.tensorflow.names.saving.saved_models import FILES, predict_
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, grouped, key_of, slice_info
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element
-from dovetail.core.errors import op_error
-from dovetail.core.files import replacing_folder
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.files import replacing_folder
+from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.saving import SERVE, VERSION, add_saver, graph_versions, new_handle

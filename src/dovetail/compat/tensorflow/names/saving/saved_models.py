@@ -13,8 +13,8 @@ from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.saving.meta_graphs import import_message
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.saved_model import tagged
 from dovetail.formats.wire.libraries import need

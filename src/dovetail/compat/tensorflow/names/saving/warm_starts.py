@@ -10,8 +10,8 @@ from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.saving.checkpoint_files import CheckpointReader
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
-from dovetail.core.variable import Variable
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.variable import Variable
 
 TITLE = "tf.train.init_from_checkpoint"
 

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.seq2seq.decoders import in_graph
 from dovetail.compat.tensorflow.names.variables.initializers import Constant
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import in_v1
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

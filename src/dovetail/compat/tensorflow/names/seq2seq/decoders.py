@@ -18,8 +18,8 @@ from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.loops import swapped, where_of
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.values.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of
 
 # -- helpers ----------------------------------------------------------------------------------------------------------

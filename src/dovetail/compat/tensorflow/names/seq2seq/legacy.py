@@ -21,7 +21,7 @@ from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
 from dovetail.compat.tensorflow.names.rnn.loops import static_rnn
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 

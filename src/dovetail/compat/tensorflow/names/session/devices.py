@@ -15,15 +15,15 @@ from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_text, is_function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, wish_of, written
-from dovetail.core.devices import found_device, missing_device, placed_on, set_soft_placement, soft_placement
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.probe import Probe
+from dovetail.core.base.scopes import change, scopes, within
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import current_engine, device_owner, get_engine
-from dovetail.core.errors import op_error
+from dovetail.core.engines.devices import found_device, missing_device, placed_on, set_soft_placement, soft_placement
+from dovetail.core.engines.engine_registry import current_engine, device_owner, get_engine
 from dovetail.core.op import Op
-from dovetail.core.places import place
-from dovetail.core.probe import Probe
-from dovetail.core.scopes import change, scopes, within
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.places import place
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import placed
 from dovetail.trace.trace import current_graph

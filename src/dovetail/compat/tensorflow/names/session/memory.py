@@ -13,9 +13,9 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.compat.tf_graph.device_spec import wish_of
-from dovetail.core.accounting import memory_info, reset_peak, set_memory_limit
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.engines.engine_registry import current_engine
+from dovetail.core.values.accounting import memory_info, reset_peak, set_memory_limit
 
 
 def _device(title: str, device: Any) -> str:

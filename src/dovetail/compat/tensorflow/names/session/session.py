@@ -33,10 +33,10 @@ from dovetail.compat.tensorflow.names.session.settings import (
 from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, strings_of_a_run
 from dovetail.compat.tensorflow.names.strings.text import is_text, strings_of
 from dovetail.compat.tf_graph.definition import definition_of
-from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import describe, op_error
-from dovetail.core.scopes import Scoped
-from dovetail.core.structure import flatten, refuse_nesting
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.scopes import Scoped
+from dovetail.core.engines.engine_registry import current_engine
+from dovetail.core.values.structure import flatten, refuse_nesting
 from dovetail.edit.graph import Operation
 from dovetail.execute.events import FUSION, OPERATION, PROGRAM
 from dovetail.observe.profile import is_open, profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.base.errors import did_you_mean, op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
 

@@ -9,8 +9,8 @@ from dovetail.compat.tensorflow.names.session.memory import ACTING
 from dovetail.compat.tensorflow.names.session.setting_groups import Message, Open, Repeated
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
-from dovetail.core.engine_registry import set_threads, threads
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
+from dovetail.core.engines.engine_registry import set_threads, threads
 
 
 class GPUOptions(Message):

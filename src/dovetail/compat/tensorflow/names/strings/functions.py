@@ -19,10 +19,10 @@ from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.names.strings.tensors import computed, joined
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, in_v1, signature_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.core.values.value_kinds import is_recorded, static_shape
 from dovetail.formats.host.arrays import packed
 from dovetail.formats.host.strings import number as to_number
 from dovetail.formats.opaque import Unreadable

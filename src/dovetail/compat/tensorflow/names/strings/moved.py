@@ -10,8 +10,8 @@ from typing import Any
 from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph, is_of_run, joined
 from dovetail.compat.tensorflow.names.strings.text import Text, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import Wrapper
-from dovetail.core.scopes import not_building
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.base.scopes import not_building
+from dovetail.core.values.structure import flatten, unflatten
 from dovetail.formats.host.numbers import Numbers
 
 

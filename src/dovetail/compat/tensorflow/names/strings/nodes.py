@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTensor, called, in_graph
 from dovetail.compat.tensorflow.names.strings.text import STRING
-from dovetail.core.places import engine
+from dovetail.core.values.places import engine
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.read_nodes import Body, Node

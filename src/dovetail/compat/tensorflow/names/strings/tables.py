@@ -16,9 +16,9 @@ from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.strings.tensors import computed
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of
 from dovetail.compat.tensorflow.table import constant_value, function
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.formats.host import tables
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.strings.text import STRING, Strings, Text, is_text, strings_of, text
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Scoped, not_building
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 from dovetail.core.op import Op
-from dovetail.core.scopes import Scoped, not_building
-from dovetail.core.structure import leaf
-from dovetail.core.table import OPS
-from dovetail.core.value_kinds import ValueKind, is_recorded, is_tensor, register
+from dovetail.core.values.structure import leaf
+from dovetail.core.values.value_kinds import ValueKind, is_recorded, is_tensor, register
 from dovetail.formats.host.numbers import Numbers
 from dovetail.sessions import session as sessions
 from dovetail.trace import trace

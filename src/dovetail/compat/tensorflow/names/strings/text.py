@@ -9,10 +9,10 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.dtypes import is_of_strings
-from dovetail.core.structure import leaf
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.values.structure import leaf
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.formats.host.arrays import strings_of as strings_of
 from dovetail.graph.naming import new_scope
 

@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.losses import zero_fraction
 from dovetail.compat.tensorflow.names.summary.summary import histogram_v1, image_v1, scalar_v1
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 
 # Activation → the end of a tag and the fraction of inputs that it names.
 _CUTS: dict[str, dict[str, Callable[[Any], Any]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.compat.tensorflow.entries import lazy
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
 
 _SIZES, _PROJECTOR = "contrib.slim.model_analyzer", "contrib.tensorboard.plugins.projector"

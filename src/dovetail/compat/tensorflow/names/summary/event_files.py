@@ -17,8 +17,8 @@ from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.session.setting_groups import Message
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph_proto import graph_proto
-from dovetail.core.errors import describe, op_error
-from dovetail.core.scopes import Setting
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.scopes import Setting
 from dovetail.edit.graph import Graph
 from dovetail.formats.wire.events import EventWriter, read_events
 from dovetail.formats.wire.libraries import need

@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import get_default_graph
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.graph.operation import Operation
 from dovetail.graph.reach import reach
 from dovetail.observe.flops import Cost, costs_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.observe.profile import Profile as _Profile
 from dovetail.observe.profile import named, profile, step
 

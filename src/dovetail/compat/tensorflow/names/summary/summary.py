@@ -18,12 +18,12 @@ from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, numbers_of
 from dovetail.compat.tensorflow.names.strings.text import STRING, HostOperation
 from dovetail.compat.tensorflow.names.summary.event_files import default_step, writers
 from dovetail.compat.tensorflow.table import constant_value, function
-from dovetail.core.errors import describe, op_error
+from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.scopes import Setting
+from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.op import Op
-from dovetail.core.scopes import Setting
-from dovetail.core.structure import leaf
-from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import ValueKind, is_recorded, kind_of, register
+from dovetail.core.values.structure import leaf
+from dovetail.core.values.value_kinds import ValueKind, is_recorded, kind_of, register
 from dovetail.formats.wire import summaries
 from dovetail.graph.naming import new_scope
 

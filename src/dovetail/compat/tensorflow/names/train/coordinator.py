@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 class Coordinator:

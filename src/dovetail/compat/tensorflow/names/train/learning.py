@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
 from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
 from dovetail.compat.tensorflow.names.train.supervisor import Supervisor
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]) -> tuple[Any, Any]:

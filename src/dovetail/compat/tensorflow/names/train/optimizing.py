@@ -23,8 +23,8 @@ from dovetail.compat.tensorflow.names.summary.summary import histogram_v1, scala
 from dovetail.compat.tensorflow.names.train.steps import assert_global_step, get_global_step, get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.initializers import Constant, Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.values.value_kinds import is_recorded, static_shape
 
 Pairs = list[tuple[Any, Any]]  # gradients, which may be None, and variables
 

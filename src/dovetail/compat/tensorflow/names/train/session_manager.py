@@ -8,7 +8,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
 from dovetail.compat.tensorflow.names.session.session import Session
 from dovetail.compat.tensorflow.table import takes
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 
 DEFAULT: Any = ...  # an argument that is not given
 _WAITS = "wait_for_checkpoint max_wait_secs"

@@ -15,10 +15,10 @@ from dovetail.compat.tensorflow.names.variables.partitions import take_part
 from dovetail.compat.tensorflow.names.variables.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, named_variable
 from dovetail.compat.tensorflow.table import function, told
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
-from dovetail.core.variable import Variable
+from dovetail.core.values.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.core.values.variable import Variable
 
 # -- the global step --------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.names.train.coordinator import Coordinator, Loop
 from dovetail.compat.tensorflow.names.train.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.train.standard import PARTS, standard
 from dovetail.compat.tensorflow.table import takes
-from dovetail.core.errors import op_error
+from dovetail.core.base.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
 

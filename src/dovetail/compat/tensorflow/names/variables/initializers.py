@@ -13,8 +13,8 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.random.draws import normal, truncated_normal, uniform
 from dovetail.compat.tensorflow.table import in_v1
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
 
 
 class Initializer:

@@ -14,10 +14,10 @@ from dovetail.compat.tensorflow.names.variables.partitioners import partitions_b
 from dovetail.compat.tensorflow.names.variables.partitions import PartitionedVariable, SaveSliceInfo
 from dovetail.compat.tensorflow.names.variables.variables import named_variable
 from dovetail.compat.tf_graph.old_shapes import old_shape
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 
 

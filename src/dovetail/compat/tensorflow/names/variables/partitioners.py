@@ -8,9 +8,9 @@ from typing import Any
 
 from dovetail.compat.tensorflow.names.variables.partitions import SaveSliceInfo
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
 
 Partitioner = Callable[..., list[int]]
 

@@ -12,8 +12,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.variables.variable_views import View
-from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import shape_of
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.formats.wire.bundle import Cut
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.slices import Part

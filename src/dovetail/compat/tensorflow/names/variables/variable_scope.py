@@ -16,9 +16,9 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.variables.named_variables import named, new_dtype
 from dovetail.compat.tensorflow.table import arguments_of, function
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Scoped
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import Scoped
 from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
 

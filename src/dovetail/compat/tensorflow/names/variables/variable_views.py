@@ -11,7 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import Wrapper, kind_of, register
+from dovetail.core.values.value_kinds import Wrapper, kind_of, register
 from dovetail.graph.naming import name_new, unique_name
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import shape_of

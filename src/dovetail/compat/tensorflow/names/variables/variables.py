@@ -20,15 +20,15 @@ from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.names.variables.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
-from dovetail.core.creations import once
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.scopes import Scoped, not_building
+from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import op_error
-from dovetail.core.scopes import Scoped, not_building
-from dovetail.core.structure import leaf
-from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapped
-from dovetail.core.variable import STATE
-from dovetail.core.variable import Variable as DovetailVariable
+from dovetail.core.values.creations import once
+from dovetail.core.values.structure import leaf
+from dovetail.core.values.value_kinds import is_tensor, register, static_shape, unwrapped
+from dovetail.core.values.variable import STATE
+from dovetail.core.values.variable import Variable as DovetailVariable
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.graph.graph_scopes import put_in_scope
 from dovetail.graph.naming import check_name

@@ -1,0 +1,1 @@
+"""Parts of an engine by subject, and the registry of engines."""

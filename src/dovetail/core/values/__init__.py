@@ -1,0 +1,1 @@
+"""Values that calls take and give: specs, shapes, variables, structures, and the kinds of each."""
