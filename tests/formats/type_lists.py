@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dovetail.formats
-from dovetail.formats.kernels import LETTERS
+from dovetail.formats.nodes.kernels import LETTERS
 from tests.libraries import Library
 
 onnx = Library("onnx")

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import dovetail as dt
-from dovetail.formats.waiting import WaitingOp
+from dovetail.formats.nodes.waiting import WaitingOp
 from tests import foreign
 from tests.formats.onnx.running import session_of
 from tests.libraries import require

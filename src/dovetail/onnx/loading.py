@@ -16,13 +16,13 @@ from dovetail.core.values.value_kinds import is_tensor, static_shape
 from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.constants import constant_of
+from dovetail.formats.nodes.constants import constant_of
+from dovetail.formats.nodes.waiting import Waits
 from dovetail.formats.onnx.model import Model, Output, Read, Type, Unread, of_host, read_model, result_of
 from dovetail.formats.onnx.nodes import Foreign, Weight
 from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS
 from dovetail.formats.tensorflow.saved_model import read_of
-from dovetail.formats.waiting import Waits
 from dovetail.formats.wire.libraries import need
 from dovetail.functions.function import function
 from dovetail.graph.pass_edits import rewire

@@ -15,7 +15,7 @@ from dovetail.core.base.errors import op_error, warn
 from dovetail.core.base.files import replacing
 from dovetail.core.base.scopes import scopes
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.onnx.ends import Input, Result, results_of
 from dovetail.formats.onnx.keeping import Keeping
 from dovetail.formats.onnx.patching import Patch

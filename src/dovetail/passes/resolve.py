@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core.base.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
+from dovetail.formats.nodes.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.naming import name_new
 from dovetail.graph.pass_edits import discard, supersede

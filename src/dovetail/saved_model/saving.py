@@ -21,7 +21,7 @@ from dovetail.core.values.structure import unflatten
 from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.functions import argument_name
 from dovetail.formats.tensorflow.main_graph import edit_graph

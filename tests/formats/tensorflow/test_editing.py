@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail import saved_model
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.saved_model import LoadedModel, Signature
 from tests import foreign
 from tests.formats.tensorflow.calls import FOLDER, Call, Known, difference, models, plain

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail import saved_model  # it declares the special nodes
 from dovetail.core.base.table import OPS
-from dovetail.formats.rows import Input
+from dovetail.formats.nodes.rows import Input
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.rows import READ, WRITTEN

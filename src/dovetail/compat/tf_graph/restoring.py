@@ -24,7 +24,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
 from dovetail.edit.transplant import Copies
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader, called, spec_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # number of channels → Pillow's mode
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.host.arrays import numpy_dtype, packed, splits_of
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 
 MOST = 2**28  # elements of a dense array that a node may ask for
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.formats.host import hashes
 from dovetail.formats.host.arrays import each, packed, sparse
-from dovetail.formats.regex import searched
+from dovetail.formats.host.regex import searched
 
 
 def _text(data: str | bytes | np.ndarray) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail.formats.host.arrays import each, numpy_dtype, packed
 from dovetail.formats.host.hashes import bucket
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 
 WHOLE_LINE, LINE_NUMBER = -2, -1  # columns of a file of text
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.host.arrays import packed, splits_of
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 
 MARK = 0xD800  # one more than this marks a byte that is no text, two more two bytes; such code points are no text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.tensors import Tensors, dtype_of
-from dovetail.formats.opaque import Unreadable
 
 # types of attributes → the field that holds the value; types of lists have the names of fields that repeat
 FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 13: "tp", 11: "sparse_tensor"}

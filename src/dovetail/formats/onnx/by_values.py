@@ -14,11 +14,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import counted, is_tensor
+from dovetail.formats.nodes.constants import counted, is_tensor
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import listed
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.tensors import OPEN_ENDS
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 REDUCED = "Sum Mean Max Min Prod L1 L2 SumSquare LogSum LogSumExp"

@@ -7,10 +7,10 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.rows import Row
 from dovetail.formats.onnx.attributes import CONVERTERS
 from dovetail.formats.onnx.nodes import Node
-from dovetail.formats.opaque import Unreadable
-from dovetail.formats.rows import Row
 
 
 def by_row(row: Row, node: Node, name: str | None = None) -> list[Any]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import op_error
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.keeping import Level, Lost, Source
 from dovetail.formats.onnx.model import Model, type_of

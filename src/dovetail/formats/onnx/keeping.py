@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.opaque import OpaqueOp, opaque_outputs
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.onnx.forms import is_same
 from dovetail.formats.onnx.layouts import rename
 from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Node, Weight, subgraphs, tensors_of
 from dovetail.formats.onnx.reading import versions_of
 from dovetail.formats.onnx.records import Record, Records
 from dovetail.formats.onnx.written_nodes import Place, Ref, writes
-from dovetail.formats.opaque import OpaqueOp, opaque_outputs
-from dovetail.formats.ways import unique
 from dovetail.graph.effects import ASSIGN
 from dovetail.graph.order import position
 from dovetail.graph.pass_edits import discard, rewire

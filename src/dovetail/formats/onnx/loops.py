@@ -17,10 +17,10 @@ from dovetail.core.base.hooks import hooks
 from dovetail.core.base.read_limits import each_step, make
 from dovetail.core.base.scopes import record_on
 from dovetail.core.values.spec import TensorSpec
-from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 LONGEST = 1000  # steps that are unrolled; a loop that its body ends has as many as the limits of reading allow

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.formats.constants import counted
-from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm
-from dovetail.formats.onnx.bodies.windows import WINDOW, averaged, convolved
+from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN, Node
+from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
+from dovetail.formats.onnx.ops.windows import WINDOW, averaged, convolved
 from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 # -- fused operations -------------------------------------------------------------------------------------------------

@@ -20,14 +20,15 @@ from dovetail.core.base.read_limits import reading
 from dovetail.core.base.scopes import record_on
 from dovetail.core.values.spec import TensorSpec
 from dovetail.core.values.variable import Variable
-from dovetail.formats.constants import is_tensor
-from dovetail.formats.expansion import TRACE, Expansion, Part
-from dovetail.formats.onnx import bodies as bodies
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.expansion import TRACE, Expansion, Part
+from dovetail.formats.nodes.waiting import FOR_ALL
 from dovetail.formats.onnx import casting as casting
 from dovetail.formats.onnx import draws as draws
 from dovetail.formats.onnx import encoders as encoders
 from dovetail.formats.onnx import loops as loops
 from dovetail.formats.onnx import microsoft as microsoft
+from dovetail.formats.onnx import ops as ops
 from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
@@ -50,7 +51,6 @@ from dovetail.formats.onnx.nodes import (
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
-from dovetail.formats.waiting import FOR_ALL
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.naming import unique_name
 from dovetail.ops.random.generator import Generator

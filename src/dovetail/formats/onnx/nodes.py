@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from dovetail.formats.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.tensors import carried, number_of
-from dovetail.formats.opaque import Unreadable
 
 if TYPE_CHECKING:
     from dovetail.formats.onnx.reading import Reader

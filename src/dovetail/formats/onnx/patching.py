@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.ends import Input, Result, input_info, result_info
 from dovetail.formats.onnx.keeping import Keeping
@@ -25,7 +26,6 @@ from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Weight, needs, parts_of
 from dovetail.formats.onnx.tensors import CARRIERS
 from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.onnx.written_nodes import Nodes, Ref
-from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import ONNX
 
 DESCRIBED = ("doc_string", "metadata_props")  # the descriptions of a node, which a new one in its place gets

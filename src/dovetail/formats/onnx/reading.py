@@ -16,8 +16,10 @@ from dovetail.core.base.hooks import hooks
 from dovetail.core.base.read_limits import reading
 from dovetail.core.values import arguments
 from dovetail.core.values.variable import Variable
-from dovetail.formats.building import Building
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.building import Building
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.nodes.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.by_values import read_by_values
 from dovetail.formats.onnx.calls import by_row, listed
@@ -38,8 +40,6 @@ from dovetail.formats.onnx.nodes import (
 from dovetail.formats.onnx.records import Records
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
-from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
-from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.naming import unique_name
 from dovetail.graph.operation import GraphTensor

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.base.scopes import scopes
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.states import State
 from dovetail.formats.onnx.nodes import Body, Node, Weight, taken_inside, tensors_of
-from dovetail.formats.states import State
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS
 

@@ -1,4 +1,4 @@
-"""The table of ONNX's ops, in the language of `formats.rows`.
+"""The table of ONNX's ops, in the language of `formats.nodes.rows`.
 
     Squeeze 1-12: x; axes:axis
     Squeeze 13: x axis!
@@ -7,7 +7,7 @@
 Versions are those of the domain.  The ops of another domain have its name before theirs.  Each input may be missing at
 the end or have an empty name: its parameter then has the default.  The first row of a type that has the version and the
 values behind `=` is the one of a node.  The converters are in `attributes`.  Types that several ops compute have a row
-at the function that calls them, in `bodies`:
+at the function that calls them, in `ops`:
 
     @row("Gemm: a b c; alpha beta transA transB")
     def _(a, b, c=None, alpha=1.0, beta=1.0, transA=0, transB=0): ...
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from dovetail.formats.rows import Row, rows_of
+from dovetail.formats.nodes.rows import Row, rows_of
 
 NEWEST = 28  # the last opset of the default domain that is known
 

@@ -9,12 +9,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.read_limits import each_step
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import is_tensor
-from dovetail.formats.onnx.bodies.shapes import numbers, scalar
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
+from dovetail.formats.onnx.ops.shapes import numbers, scalar
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 

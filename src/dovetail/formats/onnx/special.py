@@ -11,15 +11,15 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.hooks import hooks
-from dovetail.formats.constants import counted, filled, is_tensor, within
-from dovetail.formats.onnx.bodies.arithmetic import widened
-from dovetail.formats.onnx.bodies.attention import repeated
-from dovetail.formats.onnx.bodies.shapes import scalar
+from dovetail.formats.nodes.constants import counted, filled, is_tensor, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
+from dovetail.formats.onnx.ops.arithmetic import widened
+from dovetail.formats.onnx.ops.attention import repeated
+from dovetail.formats.onnx.ops.shapes import scalar
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.strings import is_of_strings, of_numbers, placed, words_at
 from dovetail.formats.onnx.tensors import CARRIERS, STRING, dtype_of
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 VALUES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.base.read_limits import fold
-from dovetail.formats.constants import constant_of, recorded, within
 from dovetail.formats.host.arrays import joined, packed
 from dovetail.formats.host.strings import regex_full_match
+from dovetail.formats.nodes.constants import constant_of, recorded, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row_of
-from dovetail.formats.opaque import Unreadable
 
 
 def is_of_strings(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.base.errors import FormatError, did_you_mean
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.formats.constants import within
+from dovetail.formats.nodes.constants import within
 from dovetail.formats.wire.tensors import little_endian
 
 OPEN_ENDS = (2**31 - 1, 2**63 - 1)  # ends of slices that ONNX Runtime takes for none, also where it goes backwards

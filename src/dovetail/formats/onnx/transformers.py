@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import counted, within
-from dovetail.formats.onnx.bodies.attention import heads_first, heads_last
+from dovetail.formats.nodes.constants import counted, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN, Node
+from dovetail.formats.onnx.ops.attention import heads_first, heads_last
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 # -- attention --------------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.read_limits import fold
-from dovetail.formats.constants import PYTHON_NUMBER, filled, recorded, within
-from dovetail.formats.onnx.bodies.linear import LINKS, in_rows, labels_at, wide
+from dovetail.formats.nodes.constants import PYTHON_NUMBER, filled, recorded, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.ops.linear import LINKS, in_rows, labels_at, wide
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 Array = np.ndarray

@@ -18,13 +18,13 @@ import numpy as np
 
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
+from dovetail.formats.nodes.ways import unique, way
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_wide, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Lacking, Nodes, Place, Ref, by_row, row_for
-from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import ONNX
 
 TABLES = written, written_bodies, written_control, written_nn, written_wide, written_windows  # they fill the tables

@@ -8,12 +8,13 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.bodies import add_common, add_wider, by, of
+from dovetail.formats.nodes.bodies import add_common, add_wider, by, of
 from dovetail.formats.onnx.written_nodes import body
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
-# Dtypes with too few digits, or that ONNX Runtime refuses as it runs; `formats.kernels` knows those without a kernel.
+# Dtypes with too few digits, or that ONNX Runtime refuses as it runs.  `formats.nodes.kernels` knows those without a
+# kernel.
 WIDER = """
 Lgamma Polygamma Erfc Erfinv BesselI0 BesselI1: float16 bfloat16 float32 > float64
 Expm1 Log1p: float16 bfloat16 > float32

@@ -11,12 +11,12 @@ import numpy as np
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.values.spec import TensorSpec
-from dovetail.formats.kernels import Casts, casts
+from dovetail.formats.nodes.kernels import Casts, casts
+from dovetail.formats.nodes.rows import Input, Row
+from dovetail.formats.nodes.ways import Table, adder, traced, unique
 from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form
 from dovetail.formats.onnx.rows import WRITTEN
-from dovetail.formats.rows import Input, Row
-from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import ONNX
 from dovetail.graph.effects import needed_for
 from dovetail.graph.operation import GraphTensor, Operation

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.op_defs import DTYPES as NUMBERS
 from dovetail.formats.tensorflow.op_defs import MISSING, Attr, definition
 from dovetail.formats.wire.tensors import DTYPES, REFERENCE, array_of, number_of, shape_of, shape_proto, tensor_proto

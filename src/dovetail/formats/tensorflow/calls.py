@@ -13,9 +13,9 @@ from dovetail import ops
 from dovetail.core.base.errors import FormatError
 from dovetail.core.base.read_limits import need_operations
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import constant_of, is_tensor, recorded
-from dovetail.formats.opaque import Unreadable
-from dovetail.formats.rows import Row
+from dovetail.formats.nodes.constants import constant_of, is_tensor, recorded
+from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
 from dovetail.graph.graph_scopes import scoped

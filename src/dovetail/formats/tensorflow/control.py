@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import op_error
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.names import node_name, split
 from dovetail.formats.tensorflow.op_defs import definition
@@ -22,7 +23,6 @@ from dovetail.formats.tensorflow.saved_model import Read
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.tensorflow.written_nodes import Nodes, Ref
-from dovetail.formats.ways import unique
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS
 

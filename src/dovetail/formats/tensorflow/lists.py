@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import constant_of, filled, is_tensor, plain, recorded
+from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, plain, recorded
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.names import split

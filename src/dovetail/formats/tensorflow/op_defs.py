@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dovetail.formats.kernels import LETTERS
+from dovetail.formats.nodes.kernels import LETTERS
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import NUMBERS
 

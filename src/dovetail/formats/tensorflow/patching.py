@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.values.variable import Variable
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
 from dovetail.formats.tensorflow.main_graph import edit_signature
@@ -23,7 +24,6 @@ from dovetail.formats.tensorflow.structures import argument_spec, structured
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.tensorflow.written_nodes import HANDLES, Nodes, Ref
-from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.slices import part_of

@@ -8,8 +8,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
-from dovetail.formats.constants import is_tensor, plain, wanted
-from dovetail.formats.opaque import REFUSALS, Unreadable
+from dovetail.formats.nodes.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes.opaque import REFUSALS, Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.names import original, split

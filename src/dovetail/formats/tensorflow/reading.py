@@ -16,9 +16,9 @@ from dovetail.core.base.errors import FormatError
 from dovetail.core.base.hooks import hooks
 from dovetail.core.dtypes import DType
 from dovetail.core.values.spec import TensorSpec
-from dovetail.formats.building import Building
-from dovetail.formats.constants import constant_of, is_tensor
-from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.nodes.building import Building
+from dovetail.formats.nodes.constants import constant_of, is_tensor
+from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host.table import HOST

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.base.scopes import scopes
-from dovetail.formats.states import State
+from dovetail.formats.nodes.states import State
 from dovetail.graph.operation import Operation
 
 if TYPE_CHECKING:

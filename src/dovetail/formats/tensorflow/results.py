@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from dovetail.formats.opaque import REFUSALS
+from dovetail.formats.nodes.opaque import REFUSALS
 from dovetail.formats.tensorflow.attributes import Attributes, dtype_named
 from dovetail.formats.tensorflow.op_defs import DTYPES, MISSING, Arg, definition
 from dovetail.formats.tensorflow.values import Spec

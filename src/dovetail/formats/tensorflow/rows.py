@@ -1,11 +1,11 @@
-"""The table of TensorFlow's ops, in the language of `formats.rows`.
+"""The table of TensorFlow's ops, in the language of `formats.nodes.rows`.
 
     Sum Prod: x axis!; keep_dims:keepdims
     ArgMax: x axis!; output_type>0
     Conv2D: x kernel; strides@spatial padding@padding dilations@dilations data_format@layout
 
 The converters are in `attributes`.  Types that several ops compute have a row at the function that calls them, in
-`bodies`:
+`ops`:
 
     @row("Xdivy: x y")
     def _(x, y): ...
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dovetail.formats.rows import Row, rows_of
+from dovetail.formats.nodes.rows import Row, rows_of
 
 ROWS = """
 Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Ceil Cos Cosh Digamma Elu Erf Erfc Erfinv Exp Expm1 Floor: x

@@ -20,13 +20,13 @@ from dovetail.core.base.read_limits import fold, reading
 from dovetail.core.values import arguments
 from dovetail.core.values.shapes import fits
 from dovetail.core.values.variable import Variable
-from dovetail.formats.constants import PYTHON_NUMBER
-from dovetail.formats.expansion import TRACE, Expansion, Part
-from dovetail.formats.opaque import Unreadable
-from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
+from dovetail.formats.nodes.constants import PYTHON_NUMBER
+from dovetail.formats.nodes.expansion import TRACE, Expansion, Part
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
+from dovetail.formats.tensorflow import ops as ops  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.host import parsing as parsing

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.values.variable import Variable
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.functions import fill_call, wrapped
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.tensorflow.structures import argument_spec, structured, tensors_in, typed
 from dovetail.formats.tensorflow.writing import Writer
-from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.tensors import STRING, number_of, shape_proto

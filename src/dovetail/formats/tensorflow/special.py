@@ -11,9 +11,9 @@ from dovetail import ops
 from dovetail.core.base.read_limits import fold
 from dovetail.core.base.table import OPS
 from dovetail.core.values.shapes import broadcast
-from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
-from dovetail.formats.tensorflow.bodies.gradients import broadcast_axes
+from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.tensorflow.calls import by_row
+from dovetail.formats.tensorflow.ops.gradients import broadcast_axes
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.rows import READ

@@ -10,8 +10,8 @@ import numpy as np
 
 from dovetail.core.base.errors import describe, op_error
 from dovetail.core.dtypes import DType
-from dovetail.formats.constants import is_tensor
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.names import parameter_name
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.wire.messages import TENSORFLOW

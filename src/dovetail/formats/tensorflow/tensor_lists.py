@@ -10,8 +10,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 

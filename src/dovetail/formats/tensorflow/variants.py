@@ -8,8 +8,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import is_tensor
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants

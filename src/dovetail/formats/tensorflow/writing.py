@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from dovetail.formats.nodes.ways import unique, way
 from dovetail.formats.tensorflow import written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.tensorflow.names import argument_name, node_name
 from dovetail.formats.tensorflow.rows import WRITTEN
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits
-from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ

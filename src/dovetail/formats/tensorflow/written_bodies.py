@@ -18,9 +18,9 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.engines.accumulation import HALVES
 from dovetail.core.values.spec import spec
 from dovetail.core.values.value_kinds import static_shape
-from dovetail.formats.bodies import add_common, add_wider, by, of
+from dovetail.formats.nodes.bodies import add_common, add_wider, by, of
+from dovetail.formats.nodes.ways import When
 from dovetail.formats.tensorflow.written_nodes import body
-from dovetail.formats.ways import When
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 

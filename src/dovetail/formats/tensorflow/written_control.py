@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.values.spec import spec
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref, writes
-from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import shape_proto
 

@@ -10,13 +10,13 @@ import numpy as np
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import TensorSpec
-from dovetail.formats.kernels import Casts, casts
-from dovetail.formats.rows import Row
+from dovetail.formats.nodes.kernels import Casts, casts
+from dovetail.formats.nodes.rows import Row
+from dovetail.formats.nodes.ways import Table, adder, traced, unique
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.tensorflow.op_defs import DTYPES, definition
 from dovetail.formats.tensorflow.results import result_name
-from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import needed_with_taken, waits_of_effects, waits_of_runs

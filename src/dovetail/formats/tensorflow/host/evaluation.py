@@ -20,7 +20,7 @@ from dovetail.core.base.errors import FormatError, op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor import Tensor
 from dovetail.formats.host.numbers import Numbers
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host

@@ -18,8 +18,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.places import engine
-from dovetail.formats.constants import is_tensor
 from dovetail.formats.host.arrays import strings_of
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.host.evaluation import Evaluator, plain
 from dovetail.formats.tensorflow.host.store import Store

@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.host.tables import Table, items_of_lines
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.host.functions import attributes_of

@@ -28,7 +28,7 @@ from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import arguments_of, told
 from dovetail.core.base.table import OPS
 from dovetail.core.values.places import engine
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow import saved_model as saved_model  # it fills the tables of types
 from dovetail.formats.tensorflow.attributes import Attributes, set_attribute
 from dovetail.formats.tensorflow.calls import by_row, listed

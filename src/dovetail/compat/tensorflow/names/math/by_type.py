@@ -15,9 +15,9 @@ from dovetail.compat.tensorflow.names.strings.moved import by_numbers
 from dovetail.compat.tensorflow.table import arguments_of, row
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.table import OPS
-from dovetail.formats.constants import constant_of
-from dovetail.formats.tensorflow import bodies as bodies  # fills the table of types
+from dovetail.formats.nodes.constants import constant_of
 from dovetail.formats.tensorflow.op_defs import MISSING, definition
+from dovetail.formats.tensorflow.ops import arithmetic as arithmetic  # the package fills the table of types
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.ops.shapes.shape import shaped
 

@@ -10,7 +10,7 @@ from dovetail.compat.tensorflow.names.math.arithmetic import divide
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.values.value_kinds import dtype_of
-from dovetail.formats.tensorflow.bodies import segments
+from dovetail.formats.tensorflow.ops import segments
 from dovetail.ops.shapes.shape import shaped
 
 TYPES = {"sum": "Sum", "prod": "Prod", "max": "Max", "min": "Min", "mean": "Mean"}  # kind → its part of types

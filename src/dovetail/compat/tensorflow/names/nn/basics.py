@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.value_kinds import dtype_of, is_tensor
-from dovetail.formats.tensorflow.bodies import layers
+from dovetail.formats.tensorflow.ops import layers
 from dovetail.ops.shapes.shape import shape_of, shaped
 
 # -- activations ------------------------------------------------------------------------------------------------------

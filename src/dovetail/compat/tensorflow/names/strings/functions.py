@@ -25,7 +25,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import is_recorded, static_shape
 from dovetail.formats.host.arrays import packed
 from dovetail.formats.host.strings import number as to_number
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.host.functions import FUNCTIONS
 from dovetail.formats.tensorflow.results import specs_of
 

@@ -1,0 +1,1 @@
+"""Nodes of other formats: the language of rows, and the parts of reading and writing that formats share."""

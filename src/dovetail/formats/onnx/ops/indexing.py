@@ -1,0 +1,156 @@
+"""Elements by their indices: gathered, scattered, selected, ordered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.bodies import scattered
+from dovetail.formats.nodes.boxes import overlap_of, selected
+from dovetail.formats.nodes.constants import counted
+from dovetail.formats.onnx.ops.shapes import scalar
+from dovetail.formats.onnx.rows import row
+from dovetail.ops.shapes.shape import dims_of
+
+ENDS = -float("inf")
+CHANGES = {"none": "Update", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+def wrapped(indices: Any, size: Any) -> Any:
+    """Indices from the start, for those that may count from the end."""
+    indices = ops.cast(indices, "int32")
+    return ops.where(ops.less(indices, 0), indices + size, indices)
+
+
+def places(indices: Any, size: Any, axis: int) -> Any:
+    """The positions of elements: those of `indices`, with its own elements along an axis."""
+    dims = dims_of(indices)
+    parts = []
+    for i, dim in enumerate(dims):
+        part = wrapped(indices, size) if i == axis else ops.reshape(counted(dim), [-1, *[1] * (len(dims) - 1 - i)])
+        parts.append(ops.broadcast_to(part, dims))
+    return ops.stack(parts, -1)
+
+
+@row("GatherElements: x indices; axis")
+def _(x: Any, indices: Any, axis: int = 0) -> Any:
+    axis = axis % len(x.shape)
+    return OPS["GatherNd"](x, places(indices, dims_of(x)[axis], axis))
+
+
+@row("ScatterND 11: x indices updates; reduction")
+def _(x: Any, indices: Any, updates: Any, reduction: str = "none") -> Any:
+    return scattered(CHANGES[reduction], x, indices, updates)
+
+
+@row("ScatterElements: x indices updates; axis reduction", "Scatter: x indices updates; axis")
+def _(x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
+    axis = axis % len(x.shape)
+    return scattered(CHANGES[reduction], x, places(indices, dims_of(x)[axis], axis), updates)
+
+
+@row("GatherND 12: x indices; batch_dims:batch")
+def _(x: Any, indices: Any, batch: int = 0) -> Any:
+    """The batch becomes indices of its own."""
+    dims, sizes = dims_of(indices), dims_of(x)
+    depth = indices.shape[-1]
+    own = [ops.reshape(counted(dims[i]), [-1, *[1] * (len(dims) - 1 - i)]) for i in range(batch)]
+    own = [ops.broadcast_to(one, [*dims[:-1], 1]) for one in own]
+    rest = [wrapped(indices[..., i : i + 1], sizes[batch + i]) for i in range(depth)]
+    return OPS["GatherNd"](x, ops.concatenate([*own, *rest], -1))
+
+
+@row("OneHot: indices depth? values; axis")
+def _(indices: Any, depth: Any, values: Any, axis: int = -1) -> Any:
+    size = scalar(depth)
+    size = int(size) if isinstance(size, (int, float)) else ops.cast(size, "int32")
+    if indices.dtype.is_signed_integer:  # none of 64 bits may become one within
+        indices = ops.clip(indices, ops.cast(-size - 1, indices.dtype), ops.cast(size, indices.dtype))
+    hot = ops.one_hot(wrapped(indices, size), size, axis, "bool")
+    return ops.where(hot, values[1], values[0])
+
+
+@row("TopK 1-9: x; k axis", "TopK 10: x k!; axis largest sorted")
+def _(x: Any, k: Any, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+    k = k[0] if isinstance(k, list) else k
+    moved = ops.moveaxis(x, axis, -1)
+    if largest:
+        values, order = ops.top_k(moved, k)
+    else:
+        order = ops.argsort(moved, -1)[..., :k]
+        values = OPS["TakeAlongAxis"](moved, order, -1)
+    return ops.moveaxis(values, -1, axis), ops.cast(ops.moveaxis(order, -1, axis), "int64")
+
+
+@row("NonZero: x")
+def _(x: Any) -> Any:
+    return ops.transpose(ops.cast(OPS["Where"](x if x.dtype.is_bool else ops.not_equal(x, 0)), "int64"))
+
+
+@row("Compress: x condition; axis")
+def _(x: Any, condition: Any, axis: int | None = None) -> Any:
+    x = ops.reshape(x, [-1]) if axis is None else x
+    kept = OPS["Where"](condition)[:, 0]
+    return OPS["GatherV2"](x, kept, axis or 0)
+
+
+@row("Unique: x; axis sorted")
+def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
+    """The different elements, where each is first, where each element is among them, and how often it is."""
+    slices = axis is not None and len(x.shape) > 1
+    flat = _ranks(ops.moveaxis(x, axis, 0)) if slices and axis is not None else ops.reshape(x, [-1])
+    size = dims_of(flat)[0]
+    values, inverse, *_ = OPS["Unique"](flat)
+    none = ops.full(ops.shape(values), size, "int32")
+    at = ops.expand_dims(inverse, -1)
+    first = OPS["TensorScatterMin"](none, at, counted(size))
+    counts = OPS["TensorScatterAdd"](ops.zeros_like(none), at, ops.ones_like(inverse, "int32"))
+    if not sorted:
+        order = ops.argsort(first)
+        values, first, counts = (OPS["GatherV2"](one, order, 0) for one in (values, first, counts))
+        inverse = OPS["GatherV2"](ops.argsort(order), inverse, 0)
+    values = OPS["GatherV2"](x, first, axis or 0) if slices else values
+    return [values, *(ops.cast(one, "int64") for one in (first, inverse, counts))]
+
+
+def _ranks(x: Any) -> Any:
+    """The place of each slice in their order: how many slices are less, by the first element that differs."""
+    rows = ops.reshape(x, [dims_of(x)[0], -1])
+    one, other = ops.expand_dims(rows, 1), ops.expand_dims(rows, 0)
+    differs = ops.not_equal(one, other)
+    first = ops.expand_dims(ops.argmax(ops.cast(differs, "int32"), -1), -1)
+    is_more = OPS["TakeAlongAxis"](ops.cast(ops.greater(one, other), "int32"), first, -1)
+    return ops.sum(is_more, [1, 2])
+
+
+@row("NonMaxSuppression: boxes scores count! threshold! least!; center_point_box:center")
+def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = ENDS, center: int = 0) -> Any:
+    """The batch, the class and the number of each box that is taken, by batch, class and score."""
+    count, threshold, least = (np.ravel(one)[0].item() for one in (count, threshold, least))
+    if center:
+        middle, sides = boxes[..., :2], boxes[..., 2:]
+        boxes = ops.concatenate([middle - sides / 2, middle + sides / 2], -1)
+    batch, classes, size = dims_of(scores)
+    count = min(count, size) if isinstance(size, int) else count
+    each = ops.reshape(ops.repeat(ops.expand_dims(boxes, 1), classes, 1), [-1, *dims_of(boxes)[1:]])
+    numbers, _, valid = selected(
+        ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
+    )
+    taken = OPS["Where"](ops.less(counted(count), ops.expand_dims(valid, -1)))
+    group, box = taken[:, 0], OPS["GatherNd"](numbers, taken)
+    return ops.cast(ops.stack([group // classes, group % classes, box], -1), "int64")
+
+
+@row("TensorScatter: x update at; axis mode")
+def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear") -> Any:
+    """A cache with new elements from a place on that each row of the batch has."""
+    axis, dims = axis % len(x.shape), dims_of(update)
+    first = ops.zeros([dims[0]], "int32") if at is None else ops.cast(at, "int32")
+    place = ops.expand_dims(first, 1) + counted(dims[axis])
+    place = OPS["FloorMod"](place, dims_of(x)[axis]) if mode == "circular" else place
+    shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(dims)]
+    index = ops.broadcast_to(ops.reshape(place, shape), dims)
+    return OPS["TensorScatterUpdate"](x, places(index, dims_of(x)[axis], axis), update)

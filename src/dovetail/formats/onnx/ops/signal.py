@@ -1,0 +1,89 @@
+"""Spectra, and windows of signals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.nodes.constants import counted, recorded, within
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.tensors import dtype_of
+from dovetail.ops.shapes.shape import dims_of
+
+
+@row(
+    "DFT 17-19: x length!; axis|1 inverse onesided",
+    "DFT 20: x length! axis!; inverse onesided",
+)
+def transformed(x: Any, length: Any = None, axis: int = -2, inverse: int = 0, onesided: int = 0) -> Any:
+    """A spectrum along an axis; the last axis has the real and the imaginary part, or the real one alone."""
+    axis = axis % len(x.shape)
+    real = x[..., 0]
+    signal = ops.complex(real, ops.zeros_like(real) if x.shape[-1] == 1 else x[..., 1])
+    signal = ops.moveaxis(signal, axis, -1)
+    if inverse and onesided:
+        real_signal = ops.irfft(signal, length)
+        return ops.cast(ops.expand_dims(ops.moveaxis(real_signal, -1, axis), -1), x.dtype)
+    if length is not None:
+        spare = ops.maximum(length - dims_of(signal)[-1], 0)
+        signal = ops.pad(signal[..., :length], [*[(0, 0)] * (len(signal.shape) - 1), (0, spare)])
+    spectrum = ops.ifft(signal) if inverse else ops.fft(signal)
+    spectrum = spectrum[..., : dims_of(spectrum)[-1] // 2 + 1] if onesided else spectrum
+    spectrum = ops.moveaxis(spectrum, -1, axis)
+    return ops.cast(ops.stack([ops.real(spectrum), ops.imag(spectrum)], -1), x.dtype)
+
+
+@row("STFT: x step! window length!; onesided")
+def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int = 1) -> Any:
+    """Spectra of the frames of a signal (batch, samples, 1 or 2)."""
+    x = ops.expand_dims(x, -1) if len(x.shape) == 2 else x
+    size = length if window is None else window.shape[0]
+    count = (dims_of(x)[1] - size) // step + 1
+    starts = ops.expand_dims(counted(count) * step, 1)
+    frames = ops.take(x, starts + counted(size), 1)
+    frames = frames if window is None else frames * ops.reshape(window, [-1, 1])
+    return transformed(frames, length or size, 2, 0, onesided)
+
+
+def _cosines(size: Any, number: int, periodic: int, factors: list[float]) -> Any:
+    """A sum of cosines over a window."""
+    dtype = dtype_of(number) or "float32"
+    wide = "float64" if dtype == "float64" else "float32"
+    at = ops.cast(counted(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
+    window: Any = factors[0]
+    for i, factor in enumerate(factors[1:], 1):
+        window = window + ops.cos(at * (2 * np.pi * i)) * factor
+    return ops.cast(window, dtype)
+
+
+WINDOWS = {
+    "HannWindow": [0.5, -0.5],
+    "HammingWindow": [25 / 46, -21 / 46],
+    "BlackmanWindow": [0.42, -0.5, 0.08],
+}
+for _type, _factors in WINDOWS.items():
+
+    @row(f"{_type}: size!; output_datatype:number periodic")
+    def _(size: int, number: int = 1, periodic: int = 1, factors: list[float] = _factors) -> Any:
+        return _cosines(size, number, periodic, factors)
+
+
+@row("MelWeightMatrix: bins! length! rate! low! high!; output_datatype:number")
+def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 1) -> Any:
+    """The share of each frequency in each band of the mel scale, a triangle."""
+
+    def mel(hertz: float) -> float:
+        return float(2595 * np.log10(1 + hertz / 700))
+
+    within(bins + 2, length // 2 + 1)
+    steps = np.arange(bins + 2) * (mel(high) - mel(low)) / (bins + 2) + mel(low)
+    edges = ((length + 1) * 700 * (10 ** (steps / 2595) - 1) // rate).astype(int)
+    at = np.arange(length // 2 + 1)[:, None]
+    left, center, right = edges[:-2], edges[1:-1], edges[2:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rising = np.where(center == left, at == center, (at - left) / (center - left))
+        falling = (right - at) / (right - center)
+    shares = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
+    return recorded(shares, dtype_of(number))
