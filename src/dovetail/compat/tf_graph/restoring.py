@@ -253,11 +253,11 @@ class _Body(Body):
         super().__init__("the graph", marks.nodes.values(), {})
         self.marks = marks
 
-    def needs(self, name: str) -> list[str]:
-        match = self.marks.match(name)
+    def needs(self, proto: Any) -> list[str]:
+        match = self.marks.match(proto.name)
         if match is None:
-            return super().needs(name)
-        return [*match.given.values(), *(text for text in self.nodes[name].input if text.startswith("^"))]
+            return super().needs(proto)
+        return [*match.given.values(), *(text for text in proto.input if text.startswith("^"))]
 
 
 class _Restorer(Reader):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from dovetail.core.base.errors import FormatError
 from dovetail.formats.nodes.constants import is_tensor, plain, wanted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.attributes import attributes_of
@@ -150,6 +152,21 @@ class Body:
         """Name → message, of those of its graph."""
         tensors = (*self.graph.initializer, *(one.values for one in self.graph.sparse_initializer))
         return {one.name: one for one in tensors}
+
+    def unread(self, reference: str, file: str | os.PathLike[str]) -> Any:
+        """The message of the node that makes a value; None if the value is known, or left out.
+
+        Raises:
+            FormatError: no node makes it.
+        """
+        node = None if not reference or reference in self.values else self.maker.get(reference)
+        if reference and node is None and self.find(reference) is None and reference not in self.values:
+            raise FormatError(file, self.place, f"a value {reference!r}", "the name of a result or an input")
+        return node
+
+    def needs(self, proto: Any) -> list[str]:
+        """The names of the values that a node takes, and that its subgraphs take from around it."""
+        return needs(proto)
 
     def find(self, name: str) -> Any:
         """A value by its name, here or around; None if it is not read."""

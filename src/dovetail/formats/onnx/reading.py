@@ -16,7 +16,7 @@ from dovetail.core.base.hooks import hooks
 from dovetail.core.base.read_limits import reading
 from dovetail.core.values import arguments
 from dovetail.core.values.variable import Variable
-from dovetail.formats.nodes.building import Building
+from dovetail.formats.nodes import reading as nodes_reading
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.nodes.waiting import FOR_ALL, WaitingOp, Waits
@@ -45,7 +45,6 @@ from dovetail.graph.naming import unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.random.generator import Generator
 
-DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
 OTHER_RANKS = ("If", "Loop", "Scan", "Squeeze")  # types of nodes whose results have ranks that depend on sizes
 OWN_RANK = [
@@ -80,7 +79,7 @@ class _Absent(Unreadable):
     """No op of Dovetail computes a node, whatever its inputs are."""
 
 
-class Reader(Building):
+class Reader(nodes_reading.Reader):
     """A reader of nodes into the graph that is being built.
 
     Args:
@@ -112,7 +111,8 @@ class Reader(Building):
         repeated: Collection[str],
         guess: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
-        self.file, self.tensors, self.functions, self.types = file, tensors, functions, types
+        super().__init__(file)
+        self.tensors, self.functions, self.types = tensors, functions, types
         self.variables, self.generators, self._guess = variables, generators, guess
         self.repeated, self.records = repeated, Records()
         self._begin()
@@ -124,7 +124,6 @@ class Reader(Building):
         self.seen: dict[str, Any] = {}
         self._behind: dict[bool, dict[Any, frozenset[Any]]] = {True: {}, False: {}}  # by `by_shapes`: op → its sources
         self._inner = 0  # the number of nodes in graphs inside the top one that could not be read
-        self._calling: list[Any] = []
 
     # bodies
 
@@ -134,7 +133,7 @@ class Reader(Building):
         Raises:
             FormatError: a value is made by no node, or needs itself.
         """
-        for proto in self._order(body, wanted):
+        for proto in self.in_order(body, wanted):
             node = Node(self, body, proto)
             with self.counted(node), self.records.reading(node) as results:
                 results += self._results(node)
@@ -143,26 +142,6 @@ class Reader(Building):
             for name in proto.output[len(results) :]:
                 body.values[name] = Foreign(name, f"{node.type} gives {len(results)} results here")
         return [body.find(name) for name in wanted]
-
-    def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[Any]:
-        """The nodes that are needed and not read yet, each behind its inputs."""
-        open_nodes: set[int] = set()
-        stack: list[tuple[str, bool]] = [(name, False) for name in reversed(wanted) if name]
-        while stack:
-            name, is_ready = stack.pop()
-            node = body.maker.get(name)
-            if is_ready:
-                open_nodes.discard(id(node))
-                if name not in body.values:
-                    yield node
-            elif name not in body.values and (node is not None or body.find(name) is None):
-                if node is None:
-                    raise FormatError(self.file, body.place, f"a value {name!r}", "the name of a result or an input")
-                if id(node) in open_nodes:
-                    raise FormatError(self.file, body.place, f"{name!r} among its own inputs", "nodes without circles")
-                open_nodes.add(id(node))
-                stack.append((name, True))
-                stack += [(text, False) for text in reversed(needs(node))]
 
     def subgraph(self, node: Node, graph: Any, values: Sequence[Any]) -> list[Any]:
         """The results of a subgraph of a node, whose nodes become part of the graph that is being built.
@@ -186,27 +165,17 @@ class Reader(Building):
         )
         return self.read(body, [value.name for value in graph.output])
 
-    @property
-    def is_in_function(self) -> bool:
-        """Whether the nodes of a function are being read."""
-        return bool(self._calling)
-
     def call(self, node: Node, function: Any) -> list[Any]:
         """The results of a function of the model, whose nodes become part of the graph.
 
         Raises:
             FormatError: the function calls itself.
         """
-        if function in self._calling or len(self._calling) == DEEPEST:
-            raise FormatError(self.file, f"the function {function.name!r}", "a function that calls itself", "none")
         attrs = attributes_of(function.attribute_proto, self.tensors, {}) | node.attrs
         given: dict[str, Any] = dict(zip(function.input, node.inputs, strict=False))
         body = Body(f"the function {function.name!r}", function.node, versions_of(function), given, None, attrs)
-        self._calling.append(function)
-        try:
+        with self.calling(function.name, f"{function.domain}:{function.overload}"):
             return self.read(body, list(function.output))
-        finally:
-            self._calling.pop()
 
     # nodes
 
@@ -252,9 +221,7 @@ class Reader(Building):
             if values is not None:
                 return results
         if node.type in SPECIAL:
-            with self.named(node.name) as results:
-                results += map(self.recorded, listed(SPECIAL[node.type](node)))
-            return results
+            return self.named_results(node.name, lambda: listed(SPECIAL[node.type](node)))
         function = self.functions.get((node.proto.domain, node.proto.op_type, node.proto.overload))
         if function is not None:
             with self.named(node.name) as results:
@@ -265,9 +232,7 @@ class Reader(Building):
             raise _Absent(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, f"{unique_name(self.graph, node.name)}/")
-        with self.named(node.name) as results:
-            results += map(self.recorded, by_row(row, node))
-        return results
+        return self.named_results(node.name, lambda: by_row(row, node))
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.base.errors import FormatError
 from dovetail.core.dtypes import DType
 from dovetail.formats.nodes.constants import is_tensor, plain, wanted
 from dovetail.formats.nodes.opaque import REFUSALS, Unreadable
@@ -166,10 +168,20 @@ class Body:
             self._taken.update(by_node(text for node in self.nodes.values() for text in node.input))
         return [*self.wanted.get(name, ()), *self._taken.get(name, ())]
 
-    def needs(self, name: str) -> list[str]:
+    def unread(self, reference: str, file: str | os.PathLike[str]) -> Any:
+        """The message of the node of a value; None if it is read.
+
+        Raises:
+            FormatError: there is no such node.
+        """
+        name = split(reference)[0]
+        if name not in self.values and name not in self.nodes:
+            raise FormatError(file, self.place, f"an input {name!r}", "the name of a node")
+        return None if name in self.values else self.nodes[name]
+
+    def needs(self, proto: Any) -> list[str]:
         """The references that a node needs before it is read."""
-        node = self.nodes[name]
-        return self.frames.needs(node) if node.op in JOINS else list(node.input)
+        return self.frames.needs(proto) if proto.op in JOINS else list(proto.input)
 
 
 def by_node(references: Iterable[str]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from dovetail.core.base.errors import FormatError
 from dovetail.core.base.hooks import hooks
 from dovetail.core.dtypes import DType
 from dovetail.core.values.spec import TensorSpec
-from dovetail.formats.nodes.building import Building
+from dovetail.formats.nodes import reading
 from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
@@ -36,7 +36,6 @@ from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import INPUTS
 
-DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
 CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
@@ -64,7 +63,7 @@ def special(types: str) -> Callable[[Special], Special]:
     return add
 
 
-class Reader(Building):
+class Reader(reading.Reader):
     """A reader of nodes into the graph that is being built.
 
     Args:
@@ -96,7 +95,8 @@ class Reader(Building):
         scope: str = "",
         is_session: bool = False,
     ) -> None:
-        self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
+        super().__init__(file)
+        self.functions, self.variable, self.scope = functions, variable, scope
         self.is_session = is_session
         self.opaque: dict[str, str] = {}
         self.effects: list[Host] = []
@@ -105,7 +105,6 @@ class Reader(Building):
         self.origins: dict[Any, tuple[Node, int]] = {}
         self.lists: dict[int, tuple[Any, Node, int]] = {}
         self.records = Records()
-        self._calling: list[str] = []
         self._bodies: dict[str, Body] = {}
         self._with_host: dict[str, bool] = {}
 
@@ -121,10 +120,11 @@ class Reader(Building):
         body.wanted = by_node(wanted)
         notes_taken = not self.runs and self.graph.outermost.dialect.records_effects
         with keep_names(self.graph, body.titles) if not self.runs else nullcontext() as give:
-            for name in self._order(body, wanted):
-                inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
+            for proto in self.in_order(body, wanted):
+                name = proto.name
+                inputs = [self.value(body, text) for text in body.needs(proto) if not text.startswith("^")]
                 inputs = [_held(self.graph, value) for value in inputs] if notes_taken else inputs
-                node = Node(self, body, body.nodes[name], inputs)
+                node = Node(self, body, proto, inputs)
                 if give is not None:
                     give(node.title)
                 with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
@@ -141,7 +141,7 @@ class Reader(Building):
         if not self.is_session or graph.changed_ops is None:  # a function or a branch orders its effects itself
             yield
             return
-        texts, first = body.needs(name), len(graph.changed_ops)
+        texts, first = body.needs(body.nodes[name]), len(graph.changed_ops)
         effects_before = {text: body.effects[key] for text in texts if (key := split(text)[0]) in body.effects}
         before = [op for text, (ops, waits) in effects_before.items() if waits or text.startswith("^") for op in ops]
         with graph.control_dependencies(before):
@@ -155,24 +155,6 @@ class Reader(Building):
         if effects or effects_before:
             behind = [op for ops, _ in effects_before.values() for op in ops]
             body.effects[name] = (made, False) if made else (behind, True)  # a constant does not wait itself
-
-    def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
-        """The nodes that are needed and not read yet, each behind its inputs."""
-        open_nodes: set[str] = set()
-        stack = [(split(text)[0], False) for text in reversed(wanted)]
-        while stack:
-            name, is_ready = stack.pop()
-            if is_ready:
-                open_nodes.discard(name)
-                yield name
-            elif name not in body.values:
-                if name not in body.nodes:
-                    raise FormatError(self.file, body.place, f"an input {name!r}", "the name of a node")
-                if name in open_nodes:
-                    raise FormatError(self.file, body.place, f"{name!r} among its own inputs", "nodes without circles")
-                open_nodes.add(name)
-                stack.append((name, True))
-                stack += [(split(text)[0], False) for text in reversed(body.needs(name))]
 
     def value(self, body: Body, reference: str) -> Any:
         """The value that a reference names, of a node that is read.
@@ -198,8 +180,6 @@ class Reader(Building):
         function = self.functions.get(name)
         if function is None:
             raise FormatError(self.file, "the library", f"a call of {name!r}", "one of its functions")
-        if name in self._calling or len(self._calling) == DEEPEST:
-            raise FormatError(self.file, f"the function {name!r}", "a function that calls itself", "none")
         arguments = [argument.name for argument in function.signature.input_arg]
         if len(arguments) != len(values):
             actual = f"a call with {len(values)} values"
@@ -212,12 +192,8 @@ class Reader(Building):
         waited = {*function.control_ret.values()}  # a map, which has no order
         controls = [f"^{node.name}" for node in function.node_def if node.name in waited]
         results = [function.ret[output.name] for output in function.signature.output_arg]
-        self._calling.append(name)
-        try:
-            with self.graph.at_scope(self.scope):
-                return self.read(body, [*controls, *results])
-        finally:
-            self._calling.pop()
+        with self.calling(name), self.graph.at_scope(self.scope):
+            return self.read(body, [*controls, *results])
 
     # nodes
 
@@ -315,16 +291,12 @@ class Reader(Building):
 
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
-            with self.named(node.title) as results:
-                results += map(self.recorded, listed(SPECIAL[node.type](node)))
-            return results
+            return self.named_results(node.title, lambda: listed(SPECIAL[node.type](node)))
         if node.type in self.functions:
             return self.call(node.type, node.inputs)
         if node.type not in READ:
             raise Unreadable(UNREAD.get(node.type, f"Dovetail has no rule for TensorFlow's op {node.type}"))
-        with self.named(node.title) as results:
-            results += map(self.recorded, by_row(READ[node.type], node))
-        return results
+        return self.named_results(node.title, lambda: by_row(READ[node.type], node))
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""

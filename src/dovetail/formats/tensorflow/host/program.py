@@ -218,7 +218,7 @@ class _Run:
         if node.type not in MERGES and node.type not in EXITS:
             return node.body
         body = self._bodies.setdefault(id(node.body), node.body.inside({}))
-        names = [text for text in node.body.needs(node.name) if not text.startswith("^")]
+        names = [text for text in node.body.needs(node.proto) if not text.startswith("^")]
         for text, value in zip(names, inputs, strict=True):
             name, _, number = split(text)
             values = body.values.setdefault(name, [])
