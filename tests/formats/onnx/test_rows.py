@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 import dovetail as dt
 from dovetail.core.base.table import OPS
 from dovetail.formats.onnx import model as model  # it fills the table
-from dovetail.formats.onnx.rows import NEWEST, READ, row_of
+from dovetail.formats.onnx.table import NEWEST, READ, row_of
 
 UNREAD = {  # attributes that no row has → the reason
     "Cast round_mode": "casting.py reads it",

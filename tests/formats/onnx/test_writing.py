@@ -12,8 +12,8 @@ import pytest
 import dovetail as dt
 from dovetail.core.base.table import OPS
 from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.formats.onnx.table import NO_WAY
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL
-from dovetail.formats.onnx.written import NO_WAY
 from dovetail.formats.onnx.written_nodes import NeedsOpset
 from tests.conftest import ENGINES
 from tests.formats.dtypes import PAIRED, calls, tolerance

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Narrow, Node
-from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import CARRIERS, DTYPES, PACKED, STRING, dtype_of
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.scopes import not_building
 from dovetail.formats.onnx.nodes import Node
-from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.ops.random.generator import Generator
 

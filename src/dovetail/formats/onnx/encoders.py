@@ -12,8 +12,8 @@ from dovetail.formats.host.tables import find, items_of
 from dovetail.formats.nodes.constants import recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later, Node, Weight
-from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.strings import elements, is_of_strings, of_numbers, words_at
+from dovetail.formats.onnx.table import special
 
 KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}
 DEFAULTS: dict[str, tuple[str, Any]] = {"O": ("string", "_Unused"), "i": ("int64", -1), "f": ("float", -0.0)}

@@ -17,7 +17,8 @@ from dovetail.formats.onnx.layouts import rename
 from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Node, Weight, subgraphs, tensors_of
 from dovetail.formats.onnx.reading import versions_of
 from dovetail.formats.onnx.records import Record, Records
-from dovetail.formats.onnx.written_nodes import Place, Ref, writes
+from dovetail.formats.onnx.table import writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.effects import ASSIGN
 from dovetail.graph.order import position
 from dovetail.graph.pass_edits import discard, rewire

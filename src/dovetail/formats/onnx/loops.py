@@ -20,7 +20,7 @@ from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node, Weight
-from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
 
 LONGEST = 1000  # steps that are unrolled; a loop that its body ends has as many as the limits of reading allow

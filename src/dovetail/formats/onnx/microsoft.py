@@ -15,8 +15,7 @@ from dovetail.formats.onnx.nodes import DOMAIN, Node
 from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
 from dovetail.formats.onnx.ops.windows import WINDOW, averaged, convolved
 from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
-from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row, special
 from dovetail.ops.shapes.shape import dims_of
 
 # -- fused operations -------------------------------------------------------------------------------------------------

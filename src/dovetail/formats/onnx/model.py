@@ -49,7 +49,7 @@ from dovetail.formats.onnx.nodes import (
     weights_in,
 )
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
-from dovetail.formats.onnx.rows import NEWEST
+from dovetail.formats.onnx.table import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.naming import unique_name

@@ -38,7 +38,7 @@ from dovetail.formats.onnx.nodes import (
     subgraphs,
 )
 from dovetail.formats.onnx.records import Records
-from dovetail.formats.onnx.rows import row_of
+from dovetail.formats.onnx.table import SPECIAL, row_of
 from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.naming import unique_name
@@ -61,18 +61,6 @@ OWN_RANK = [
     "Slice",
     "Split",
 ]
-Special = Callable[["Node"], Any]
-SPECIAL: dict[str, Special] = {}  # ONNX's type → a function that reads a node
-
-
-def special(types: str) -> Callable[[Special], Special]:
-    """Decorator of a function that reads the nodes of some types that no row can say."""
-
-    def add(function: Special) -> Special:
-        SPECIAL.update(dict.fromkeys(types.split(), function))
-        return function
-
-    return add
 
 
 class _Absent(Unreadable):
@@ -441,4 +429,4 @@ def versions_of(owner: Any) -> dict[str, int]:
     return {"" if one.domain in DEFAULT_DOMAINS else one.domain: one.version for one in owner.opset_import}
 
 
-__all__ = ["SPECIAL", "Reader", "special", "tensors_in", "versions_of"]
+__all__ = ["Reader", "tensors_in", "versions_of"]

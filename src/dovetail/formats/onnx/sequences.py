@@ -14,7 +14,7 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
 from dovetail.formats.onnx.ops.shapes import numbers, scalar
-from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -15,8 +15,7 @@ from dovetail.formats.nodes.constants import constant_of, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Later, Node, Weight
-from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.rows import row_of
+from dovetail.formats.onnx.table import row_of, special
 
 
 def is_of_strings(value: Any) -> bool:

@@ -12,8 +12,7 @@ from dovetail.formats.nodes.constants import counted, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN, Node
 from dovetail.formats.onnx.ops.attention import heads_first, heads_last
-from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row, special
 from dovetail.ops.shapes.shape import dims_of
 
 # -- attention --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dovetail.formats.nodes.constants import PYTHON_NUMBER, filled, recorded, wi
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.linear import LINKS, in_rows, labels_at, wide
-from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
 
 Array = np.ndarray

@@ -22,9 +22,10 @@ from dovetail.formats.nodes.ways import unique, way
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_wide, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
+from dovetail.formats.onnx.table import BODIES, NO_WAY, WRITE
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
-from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
-from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Lacking, Nodes, Place, Ref, by_row, row_for
+from dovetail.formats.onnx.written import HAVE_PARTS
+from dovetail.formats.onnx.written_nodes import Lacking, Nodes, Place, Ref, by_row, row_for
 from dovetail.formats.wire.messages import ONNX
 
 TABLES = written, written_bodies, written_control, written_nn, written_wide, written_windows  # they fill the tables

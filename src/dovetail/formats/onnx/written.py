@@ -10,18 +10,16 @@ import numpy as np
 from dovetail.core.base import threefry
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engines.collectives import COLLECTIVES
-from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
+from dovetail.formats.onnx.table import no_way, writes
+from dovetail.formats.onnx.written_nodes import LAST, Place, Ref
 
 SHORT = 2**31 - 2  # an index behind all elements that ONNX Runtime does not take for none
 COPIES = 13  # the last opset in which a 0 in a shape is the size of the input, which for a batch of none is the same
-# Dovetail's type → the reason why ONNX cannot compute it
-NO_WAY = {
-    **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
-    **dict.fromkeys(COLLECTIVES, "it is computed by several processes"),
-    **dict.fromkeys(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers"),
-    **dict.fromkeys(("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd"), "it decomposes no matrices"),
-    **dict.fromkeys(("MatrixSolve", "MatrixTriangularSolve"), "it solves no equations"),
-}
+no_way(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function")
+no_way(COLLECTIVES, "it is computed by several processes")
+no_way(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers")
+no_way(("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd"), "it decomposes no matrices")
+no_way(("MatrixSolve", "MatrixTriangularSolve"), "it solves no equations")
 
 # -- inputs, constants and variables ----------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.nodes.bodies import add_common, add_wider, by, of
-from dovetail.formats.onnx.written_nodes import body
+from dovetail.formats.nodes.bodies import add_wider, by, of
+from dovetail.formats.onnx.table import body
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
@@ -24,7 +24,6 @@ MaxPool1DGrad MaxPoolGrad MaxPool3DGrad: float16 > float32
 TensorScatterMax TensorScatterMin: bool > int32
 """
 
-add_common(body)
 add_wider(body, WIDER)
 
 

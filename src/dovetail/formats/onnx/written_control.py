@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.values.spec import spec
-from dovetail.formats.onnx.written_nodes import Place, Ref, writes
+from dovetail.formats.onnx.table import writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 
 STEP, GOES_ON = ("step", spec((), "int64")), ("goes_on", spec((), "bool"))
 

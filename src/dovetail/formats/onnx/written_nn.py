@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.onnx.written_nodes import Place, Ref, writes
+from dovetail.formats.onnx.table import writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.formats.onnx.written_windows import first, given_back
 from dovetail.graph.operation import Operation
 from dovetail.ops.nn.attention import HIDDEN

@@ -13,10 +13,10 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.nodes.kernels import Casts, casts
 from dovetail.formats.nodes.rows import Input, Row
-from dovetail.formats.nodes.ways import Table, adder, traced, unique
+from dovetail.formats.nodes.ways import traced, unique
 from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form
-from dovetail.formats.onnx.rows import WRITTEN
+from dovetail.formats.onnx.table import WRITTEN
 from dovetail.formats.wire.messages import ONNX
 from dovetail.graph.effects import needed_for
 from dovetail.graph.operation import GraphTensor, Operation
@@ -352,10 +352,3 @@ def _given(place: Place, row: Row, one: Input, value: Any) -> Given:
     if value is None:
         return None
     return place.constant(value if row.type in SCALARS else np.atleast_1d(value))
-
-
-# -- how operations are written ---------------------------------------------------------------------------------------
-
-WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
-BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
-writes, body = adder(WRITE), adder(BODIES)

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import CONVOLUTIONS, Windows
 from dovetail.formats.nodes.bodies import pads_of
-from dovetail.formats.onnx.written_nodes import body
+from dovetail.formats.onnx.table import body
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 

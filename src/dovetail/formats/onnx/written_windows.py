@@ -16,7 +16,8 @@ from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
 from dovetail.core.values.spec import spec
 from dovetail.formats.nodes.bodies import pads_of
-from dovetail.formats.onnx.written_nodes import Place, Ref, body, writes
+from dovetail.formats.onnx.table import body, writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from dovetail.formats.onnx.model import type_of
 from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS
-from dovetail.formats.onnx.reading import SPECIAL, versions_of
-from dovetail.formats.onnx.rows import READ
+from dovetail.formats.onnx.reading import versions_of
+from dovetail.formats.onnx.table import READ, SPECIAL
 from dovetail.formats.onnx.tensors import DTYPES, PACKED
 from dovetail.formats.summary.base import Summary, Table, Value, operations, signature, summary, values
 from dovetail.formats.summary.source import Source

@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.onnx.ops.normalization import by_channel
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -10,7 +10,7 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.ops.arithmetic import widened
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.ops.shapes.shape import dims_of
 

@@ -12,7 +12,7 @@ from dovetail.formats.nodes.bodies import scattered
 from dovetail.formats.nodes.boxes import overlap_of, selected
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.onnx.ops.shapes import scalar
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 ENDS = -float("inf")

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.formats.nodes.constants import recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 
 # -- scores -----------------------------------------------------------------------------------------------------------
 

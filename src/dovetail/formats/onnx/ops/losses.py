@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.nn import optimizer_rules as rules
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 

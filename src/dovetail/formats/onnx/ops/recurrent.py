@@ -11,7 +11,7 @@ from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.ops.arithmetic import hard_sigmoid
 from dovetail.formats.onnx.ops.shapes import reversed_rows
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.formats.nodes.constants import filled
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 
 
 def _mean(x: Any, axis: Any, keepdims: bool) -> Any:

@@ -14,7 +14,7 @@ from dovetail.formats.nodes.constants import is_tensor, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.waiting import wait_for
 from dovetail.formats.onnx.ops.shapes import less, more, numbers
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.image.kernels import Kernel, cubic, triangle
 from dovetail.ops.shapes.shape import dims_of
 

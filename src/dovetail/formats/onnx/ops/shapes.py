@@ -12,7 +12,7 @@ from dovetail.core.base.read_limits import need_operations
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.formats.onnx.tensors import OPEN_ENDS, RANKS
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.nodes.constants import counted, recorded, within
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.ops.shapes.shape import dims_of
 

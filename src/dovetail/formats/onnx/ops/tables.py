@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 
 
 @row("ai.onnx.ml.Binarizer: x; threshold")

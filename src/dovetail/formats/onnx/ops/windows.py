@@ -15,7 +15,7 @@ from dovetail.formats.nodes.constants import counted, is_tensor, recorded, withi
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.waiting import wait_for
 from dovetail.formats.onnx.ops.shapes import more
-from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 FIRST = "channels_first"

@@ -1,4 +1,6 @@
-"""The table of ONNX's ops, in the language of `formats.nodes.rows`.
+"""The tables of ONNX's types.  The modules of `ops` fill them; readers and writers look types up in them.
+
+Rows are in the language of `formats.nodes.rows`.
 
     Squeeze 1-12: x; axes:axis
     Squeeze 13: x axis!
@@ -6,11 +8,14 @@
 
 Versions are those of the domain.  The ops of another domain have its name before theirs.  Each input may be missing at
 the end or have an empty name: its parameter then has the default.  The first row of a type that has the version and the
-values behind `=` is the one of a node.  The converters are in `attributes`.  Types that several ops compute have a row
-at the function that calls them, in `ops`:
+values behind `=` is the one of a node.  The converters are in `attributes`.  A type that several ops compute has a row
+at the function that calls them:
 
     @row("Gemm: a b c; alpha beta transA transB")
     def _(a, b, c=None, alpha=1.0, beta=1.0, transA=0, transB=0): ...
+
+`special` marks functions that read nodes which no row can say.  `writes` marks functions that add nodes, and `body`
+functions that compute one of Dovetail's ops by others, which ONNX has.
 """
 
 from __future__ import annotations
@@ -18,7 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from dovetail.formats.nodes.bodies import add_common
 from dovetail.formats.nodes.rows import Row, rows_of
+from dovetail.formats.nodes.ways import Table, adder
 
 NEWEST = 28  # the last opset of the default domain that is known
 
@@ -112,6 +119,10 @@ UNUSED = {"saturate"}  # attributes that change nothing in Dovetail's ops
 
 READ: dict[str, list[Row]] = {}  # by ONNX's types
 WRITTEN: dict[str, list[Row]] = {}  # by Dovetail's types
+SPECIAL: dict[str, Callable[[Any], Any]] = {}  # ONNX's type → a function that reads a node
+WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
+BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
+NO_WAY: dict[str, str] = {}  # Dovetail's type → the reason why ONNX cannot compute it
 
 
 def _add(rows: Iterable[Row]) -> None:
@@ -122,7 +133,12 @@ def _add(rows: Iterable[Row]) -> None:
             WRITTEN.setdefault(one.ours, []).append(one)
 
 
-_add(rows_of(ROWS.strip(), UNUSED))
+def rows(text: str) -> None:
+    """Add rows of types that one op computes."""
+    _add(rows_of(text.strip(), UNUSED))
+
+
+rows(ROWS)
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 
@@ -133,12 +149,31 @@ def row(*texts: str) -> Callable[[Body], Body]:
         texts: rows, without an op.
     """
 
-    def add(body: Body) -> Body:
+    def add(function: Body) -> Body:
         for text in texts:
-            _add(rows_of(text, UNUSED, body))
-        return body
+            _add(rows_of(text, UNUSED, function))
+        return function
 
     return add
+
+
+def special(types: str) -> Callable[[Body], Body]:
+    """Decorator of a function that reads the nodes of some types that no row can say."""
+
+    def add(function: Body) -> Body:
+        SPECIAL.update(dict.fromkeys(types.split(), function))
+        return function
+
+    return add
+
+
+writes, body = adder(WRITE), adder(BODIES)
+add_common(body)
+
+
+def no_way(types: Iterable[str], reason: str) -> None:
+    """Note the reason why ONNX cannot compute some types."""
+    NO_WAY.update(dict.fromkeys(types, reason))
 
 
 def row_of(type: str, version: int, attrs: Mapping[str, Any]) -> Row | None:
