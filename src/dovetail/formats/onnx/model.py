@@ -23,18 +23,7 @@ from dovetail.core.values.variable import Variable
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.expansion import TRACE, Expansion, Part
 from dovetail.formats.nodes.waiting import FOR_ALL
-from dovetail.formats.onnx import casting as casting
-from dovetail.formats.onnx import draws as draws
-from dovetail.formats.onnx import encoders as encoders
-from dovetail.formats.onnx import loops as loops
-from dovetail.formats.onnx import microsoft as microsoft
-from dovetail.formats.onnx import ops as ops
-from dovetail.formats.onnx import quantized as quantized
-from dovetail.formats.onnx import sequences as sequences
-from dovetail.formats.onnx import special as special
-from dovetail.formats.onnx import strings as strings
-from dovetail.formats.onnx import transformers as transformers
-from dovetail.formats.onnx import trees as trees
+from dovetail.formats.onnx import ops as ops  # it fills the tables
 from dovetail.formats.onnx.nodes import (
     EMPTY,
     Body,

@@ -19,16 +19,15 @@ import numpy as np
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.ways import unique, way
-from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_wide, written_windows
+from dovetail.formats.onnx import ops as ops  # it fills the tables
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
+from dovetail.formats.onnx.ops.shapes_written import HAVE_PARTS
 from dovetail.formats.onnx.table import BODIES, NO_WAY, WRITE
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
-from dovetail.formats.onnx.written import HAVE_PARTS
 from dovetail.formats.onnx.written_nodes import Lacking, Nodes, Place, Ref, by_row, row_for
 from dovetail.formats.wire.messages import ONNX
 
-TABLES = written, written_bodies, written_control, written_nn, written_wide, written_windows  # they fill the tables
 IR_VERSIONS = dict(zip(range(13, 29), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13, 14), strict=True))  # lowest
 USUAL = 18  # the opset of models that are not of ONNX
 SMALL = 1024  # bytes of a constant that is compared itself, not by its hash

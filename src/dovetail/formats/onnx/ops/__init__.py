@@ -1,16 +1,33 @@
-"""Rows whose types several ops compute: functions of tensors and static values, in modules by family."""
+"""ONNX's types by family: rows, functions that read nodes, and functions that write them."""
 
 from dovetail.formats.onnx.ops import arithmetic as arithmetic
 from dovetail.formats.onnx.ops import attention as attention
+from dovetail.formats.onnx.ops import casting as casting
+from dovetail.formats.onnx.ops import constants as constants
+from dovetail.formats.onnx.ops import control as control
+from dovetail.formats.onnx.ops import control_written as control_written
+from dovetail.formats.onnx.ops import convolutions as convolutions
+from dovetail.formats.onnx.ops import encoders as encoders
+from dovetail.formats.onnx.ops import features as features
+from dovetail.formats.onnx.ops import float64_convolutions as float64_convolutions
 from dovetail.formats.onnx.ops import images as images
 from dovetail.formats.onnx.ops import indexing as indexing
-from dovetail.formats.onnx.ops import linear as linear
+from dovetail.formats.onnx.ops import layers_written as layers_written
+from dovetail.formats.onnx.ops import linear_models as linear_models
 from dovetail.formats.onnx.ops import losses as losses
+from dovetail.formats.onnx.ops import microsoft as microsoft
+from dovetail.formats.onnx.ops import microsoft_quantized as microsoft_quantized
 from dovetail.formats.onnx.ops import normalization as normalization
+from dovetail.formats.onnx.ops import pools as pools
+from dovetail.formats.onnx.ops import quantized as quantized
+from dovetail.formats.onnx.ops import random as random
 from dovetail.formats.onnx.ops import recurrent as recurrent
 from dovetail.formats.onnx.ops import reductions as reductions
 from dovetail.formats.onnx.ops import resizing as resizing
+from dovetail.formats.onnx.ops import sequences as sequences
 from dovetail.formats.onnx.ops import shapes as shapes
+from dovetail.formats.onnx.ops import shapes_written as shapes_written
 from dovetail.formats.onnx.ops import signal as signal
-from dovetail.formats.onnx.ops import tables as tables
-from dovetail.formats.onnx.ops import windows as windows
+from dovetail.formats.onnx.ops import special_functions as special_functions
+from dovetail.formats.onnx.ops import strings as strings
+from dovetail.formats.onnx.ops import trees as trees

@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, counted, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.ops.windows import enlarged
+from dovetail.formats.onnx.ops.pools import enlarged
 from dovetail.formats.onnx.table import row
 from dovetail.ops.image.kernels import cubic, triangle
 from dovetail.ops.shapes.shape import dims_of

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.formats.onnx.ops.convolutions import first, given_back
 from dovetail.formats.onnx.table import writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
-from dovetail.formats.onnx.written_windows import first, given_back
 from dovetail.graph.operation import Operation
 from dovetail.ops.nn.attention import HIDDEN
 

@@ -12,7 +12,7 @@ from dovetail.formats.host.tables import find, items_of
 from dovetail.formats.nodes.constants import recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later, Node, Weight
-from dovetail.formats.onnx.strings import elements, is_of_strings, of_numbers, words_at
+from dovetail.formats.onnx.ops.strings import elements, is_of_strings, of_numbers, words_at
 from dovetail.formats.onnx.table import special
 
 KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}

@@ -12,9 +12,9 @@ from dovetail import ops
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN, Node
+from dovetail.formats.onnx.ops.pools import WINDOW, averaged, convolved
+from dovetail.formats.onnx.ops.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
-from dovetail.formats.onnx.ops.windows import WINDOW, averaged, convolved
-from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.table import row, special
 from dovetail.ops.shapes.shape import dims_of
 

@@ -11,8 +11,8 @@ from dovetail.core.base.read_limits import each_step
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
+from dovetail.formats.onnx.ops.control import bounded
 from dovetail.formats.onnx.ops.shapes import numbers, scalar
 from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of

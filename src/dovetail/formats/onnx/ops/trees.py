@@ -12,7 +12,7 @@ from dovetail.core.base.read_limits import fold
 from dovetail.formats.nodes.constants import PYTHON_NUMBER, filled, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
-from dovetail.formats.onnx.ops.linear import LINKS, in_rows, labels_at, wide
+from dovetail.formats.onnx.ops.linear_models import LINKS, in_rows, labels_at, wide
 from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
 

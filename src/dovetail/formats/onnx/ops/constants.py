@@ -17,7 +17,7 @@ from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
 from dovetail.formats.onnx.ops.arithmetic import widened
 from dovetail.formats.onnx.ops.attention import repeated
 from dovetail.formats.onnx.ops.shapes import scalar
-from dovetail.formats.onnx.strings import is_of_strings, of_numbers, placed, words_at
+from dovetail.formats.onnx.ops.strings import is_of_strings, of_numbers, placed, words_at
 from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import CARRIERS, STRING, dtype_of
 from dovetail.ops.shapes.shape import dims_of
