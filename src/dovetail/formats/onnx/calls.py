@@ -11,6 +11,7 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.rows import Row
 from dovetail.formats.onnx.attributes import CONVERTERS
 from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.table import row_of
 
 
 def by_row(row: Row, node: Node, name: str | None = None) -> list[Any]:
@@ -60,3 +61,11 @@ _TAKEN: dict[str, Callable[[Node, int], Any]] = {"": Node.tensor, "!": Node.cons
 def listed(found: Any) -> list[Any]:
     """The results of a node as a list."""
     return list(found) if type(found) in (list, tuple) else [found]
+
+
+def of_numbers(node: Node) -> Any:
+    """The results that the row of a type gives."""
+    row = row_of(node.type, node.version, node.attrs)
+    if row is None:
+        raise Unreadable(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
+    return by_row(row, node)

@@ -22,7 +22,7 @@ from dovetail.formats.nodes.ways import unique, way
 from dovetail.formats.onnx import ops as ops  # it fills the tables
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
-from dovetail.formats.onnx.ops.shapes_written import HAVE_PARTS
+from dovetail.formats.onnx.ops.signal import HAVE_PARTS
 from dovetail.formats.onnx.table import BODIES, NO_WAY, WRITE
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
 from dovetail.formats.onnx.written_nodes import Lacking, Nodes, Place, Ref, by_row, row_for

@@ -1,18 +1,18 @@
 """ONNX's types by family: rows, functions that read nodes, and functions that write them."""
 
+from dovetail.formats.onnx.ops import activations as activations
 from dovetail.formats.onnx.ops import arithmetic as arithmetic
 from dovetail.formats.onnx.ops import attention as attention
 from dovetail.formats.onnx.ops import casting as casting
 from dovetail.formats.onnx.ops import constants as constants
 from dovetail.formats.onnx.ops import control as control
-from dovetail.formats.onnx.ops import control_written as control_written
 from dovetail.formats.onnx.ops import convolutions as convolutions
 from dovetail.formats.onnx.ops import encoders as encoders
 from dovetail.formats.onnx.ops import features as features
 from dovetail.formats.onnx.ops import float64_convolutions as float64_convolutions
 from dovetail.formats.onnx.ops import images as images
 from dovetail.formats.onnx.ops import indexing as indexing
-from dovetail.formats.onnx.ops import layers_written as layers_written
+from dovetail.formats.onnx.ops import linalg as linalg
 from dovetail.formats.onnx.ops import linear_models as linear_models
 from dovetail.formats.onnx.ops import losses as losses
 from dovetail.formats.onnx.ops import microsoft as microsoft
@@ -26,8 +26,9 @@ from dovetail.formats.onnx.ops import reductions as reductions
 from dovetail.formats.onnx.ops import resizing as resizing
 from dovetail.formats.onnx.ops import sequences as sequences
 from dovetail.formats.onnx.ops import shapes as shapes
-from dovetail.formats.onnx.ops import shapes_written as shapes_written
 from dovetail.formats.onnx.ops import signal as signal
+from dovetail.formats.onnx.ops import slicing as slicing
 from dovetail.formats.onnx.ops import special_functions as special_functions
 from dovetail.formats.onnx.ops import strings as strings
+from dovetail.formats.onnx.ops import training as training
 from dovetail.formats.onnx.ops import trees as trees

@@ -1,4 +1,4 @@
-"""Arithmetic, activations and products."""
+"""Numbers: Abs to Tanh, Add to Pow, Max, Min, Sum, Mean, Clip; comparisons, logic, bits: Equal to BitShift, Where."""
 
 from __future__ import annotations
 
@@ -10,10 +10,50 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.core.dtypes import as_dtype
+from dovetail.formats.nodes.bodies import add_wider, by, of
 from dovetail.formats.nodes.constants import constant_of, is_tensor
-from dovetail.formats.onnx.ops.normalization import by_channel
-from dovetail.formats.onnx.table import row
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.formats.onnx.calls import of_numbers
+from dovetail.formats.onnx.nodes import Node, Weight
+from dovetail.formats.onnx.string_values import is_of_strings, pair_of
+from dovetail.formats.onnx.table import body, row, rows, special, writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
+
+rows("""
+Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Exp Floor Log Neg Reciprocal Sign Sin Sinh Sqrt Tan Tanh: x
+Round = Rint: x
+Round < Round: x; +decimals=0
+Not = LogicalNot: x
+BitwiseNot = Invert: x
+IsNaN = IsNan: x
+IsInf = IsInf: x; detect_negative=1 detect_positive=1
+Add = AddV2: x y
+Sub Mul: x y
+Div < RealDiv: x y
+Mod 10 = FloorMod: x y; fmod=0
+Pow < Pow: x y
+Equal: x y
+Less Greater: x y
+LessOrEqual 12 = LessEqual: x y
+GreaterOrEqual 12 = GreaterEqual: x y
+And = LogicalAnd: x y
+Or = LogicalOr: x y
+Xor = LogicalXor: x y
+BitwiseAnd BitwiseOr BitwiseXor 18: x y
+BitShift 11 = LeftShift: x y; direction=LEFT
+BitShift 11 = RightShift: x y; direction=RIGHT
+Max < Maximum: x y
+Min < Minimum: x y
+Where 9 = SelectV2: condition x y
+Clip 6-10 > ClipByValue: x; min:x_min max:x_max
+Clip 11 < ClipByValue: x x_min x_max
+""")
+add_wider(body, "Expm1 Log1p: float16 bfloat16 > float32")  # which have too few digits
+add_wider(body, "LeftShift RightShift: int8 int16 uint16 > int32")  # which ONNX Runtime refuses as it runs
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def widened(dtype: Any) -> Any:
@@ -94,119 +134,78 @@ def _(x: Any, low: Any = None, high: Any = None) -> Any:
     return x if high is None else ops.minimum(x, high)
 
 
-# -- activations ------------------------------------------------------------------------------------------------------
+@special("Equal")
+def _equal(node: Node) -> Any:
+    if all(map(is_of_strings, node.inputs)):
+        return Weight("", np.asarray(np.equal(*pair_of(node)), bool))
+    return of_numbers(node)
 
 
-@row("HardSigmoid: x; alpha beta")
-def hard_sigmoid(x: Any, alpha: float = 0.2, beta: float = 0.5) -> Any:
-    return ops.clip(x * alpha + beta, 0, 1)
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+body("LogicalXor", of("bool"))(by("NotEqual"))
 
 
-@row("Selu: x; alpha gamma")
-def _(x: Any, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Any:
-    return ops.elu(x, alpha) * gamma
+@body("ClipByValue", lambda operation: not _is_in_order(operation))
+def _clip(op: Any, *args: Any) -> Any:
+    return op.body(*args)
 
 
-@row("ThresholdedRelu: x; alpha")
-def _(x: Any, alpha: float = 1.0) -> Any:
-    return ops.where(ops.greater(x, alpha), x, ops.zeros_like(x))
+def _is_in_order(operation: Operation) -> bool:
+    """Whether the lower end is known to be below the upper one, for ONNX gives the upper one if it is not."""
+    ends = [tensor.op.attrs["value"] for tensor in operation.inputs[1:] if tensor.op.type == "Const"]
+    return len(operation.inputs) == 2 or (len(ends) == 2 and bool(ends[0] <= ends[1]))
 
 
-@row("Shrink: x; lambd bias")
-def _(x: Any, lambd: float = 0.5, bias: float = 0.0) -> Any:
-    low, high = (ops.cast(shifted, x.dtype) for shifted in (x + bias, x - bias))
-    return ops.where(ops.less(x, -lambd), low, ops.where(ops.greater(x, lambd), high, ops.zeros_like(x)))
+@body("Expm1")
+def _expm1(op: Any, x: Any) -> Any:
+    """Near 0 by the hyperbolic tangent of the half, which loses no digits there."""
+    half = ops.tanh(ops.minimum(ops.maximum(x, -1), 1) * 0.5)
+    return ops.where(ops.less(ops.absolute(x), 1), 2 * half / (1 - half), ops.exp(x) - 1)
 
 
-@row("PRelu 1-6: x slope")
-def _(x: Any, slope: Any) -> Any:
-    return _parametric(x, by_channel(slope, x))
+@body("Log1p")
+def _log1p(op: Any, x: Any) -> Any:
+    """The logarithm of the rounded sum, with the rounding taken back."""
+    near = ops.minimum(x, 1)
+    total = 1 + near
+    ratio = ops.where(ops.equal(total, 1), ops.ones_like(x), near / (total - 1))
+    small = ops.where(ops.equal(total, 1), near, ops.log(total) * ratio)
+    return ops.where(ops.less(x, 1), small, ops.log(1 + x))
 
 
-@row("PRelu 7: x slope")
-def _parametric(x: Any, slope: Any) -> Any:
-    return ops.where(ops.less(x, 0), x * slope, x)
+@body("FloorMod", lambda operation: operation.inputs[0].dtype.is_floating)
+def _floor_mod(op: Any, x: Any, y: Any) -> Any:
+    return x - ops.floor(x / y) * y
 
 
-@row("Swish 24: x; alpha")
-def _(x: Any, alpha: float = 1.0) -> Any:
-    return x * ops.sigmoid(x * alpha)
+@body("FloorDiv", lambda operation: operation.inputs[0].dtype.is_floating)
+def _floor_div_of_floats(op: Any, x: Any, y: Any) -> Any:
+    return ops.floor(x / y)
 
 
-@row("SwiGLU: x gate; alpha")
-def _(x: Any, gate: Any, alpha: float = 1.0) -> Any:
-    return x * ops.sigmoid(x * alpha) * gate
+@writes("FloorDiv")
+def _floor_div(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    """ONNX rounds quotients of integers towards zero, so the rest, with the divisor's sign, is taken away before."""
+    rest = place.node("Mod", x, y)
+    return place.result("Div", place.node("Sub", x, rest), y)
 
 
-@row("Hardmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(_hardmax, x, axis)
+@writes("LeftShift RightShift", lambda operation: operation.inputs[0].dtype.name in ("uint8", "uint32", "uint64"))
+def _shift(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    return place.result("BitShift", x, y, direction=place.operation.type.removesuffix("Shift").upper())
 
 
-@row("Hardmax 13: x; axis")
-def _hardmax(x: Any, axis: int = -1) -> Any:
-    return ops.one_hot(ops.argmax(x, axis), dims_of(x)[axis], axis, x.dtype)
+@body("RightShift", of("int32", "int64"))
+def _right_shift(op: Any, x: Any, y: Any) -> Any:
+    """The bits of negative numbers are inverted, shifted and inverted again."""
+    unsigned, is_negative = as_dtype(f"u{x.dtype.name}"), ops.less(x, 0)
+    plain = ops.cast(ops.where(is_negative, ops.invert(x), x), unsigned)
+    shifted = ops.cast(op(plain, ops.cast(y, unsigned)), x.dtype)
+    return ops.where(is_negative, ops.invert(shifted), shifted)
 
 
-@row("Softmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(ops.softmax, x, axis)
-
-
-@row("LogSoftmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(ops.log_softmax, x, axis)
-
-
-def _flattened(function: Callable[[Any, int], Any], x: Any, axis: int) -> Any:
-    """A function along all axes from one on, as if they were one."""
-    return ops.reshape(function(as_matrix(x, axis), 1), dims_of(x))
-
-
-@row("Flatten: x; axis")
-def as_matrix(x: Any, axis: int = 1) -> Any:
-    """A matrix: the axes before one become its rows."""
-    dims = dims_of(x)
-    axis = axis + len(dims) if axis < 0 else axis
-    rows, columns = _product(dims[:axis]), _product(dims[axis:])
-    return ops.reshape(x, [rows, columns])
-
-
-def _product(dims: Sequence[Any]) -> Any:
-    return functools.reduce(lambda a, b: a * b, dims, 1)
-
-
-# -- products ---------------------------------------------------------------------------------------------------------
-
-
-@row("Gemm: a b c; alpha beta transA transB")
-def _(a: Any, b: Any, c: Any = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0) -> Any:
-    product = ops.matmul(ops.transpose(a) if transA else a, ops.transpose(b) if transB else b)
-    product = product if alpha == 1 else ops.cast(product * alpha, a.dtype)
-    return product if c is None else product + (c if beta == 1 else ops.cast(c * beta, c.dtype))
-
-
-@row("MatMul: x y")
-def matmul(x: Any, y: Any) -> Any:
-    """A product of matrices, or of vectors as rows and columns."""
-    rows, columns = len(x.shape) == 1, len(y.shape) == 1
-    product = ops.matmul(ops.expand_dims(x, 0) if rows else x, ops.expand_dims(y, 1) if columns else y)
-    product = ops.squeeze(product, -1) if columns else product
-    return ops.squeeze(product, -1 if columns else -2) if rows else product
-
-
-@row("Einsum: xs*; equation")
-def _(xs: Sequence[Any], equation: str) -> Any:
-    """Letters that a tensor has twice are those of a diagonal."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms, operands = left.split(","), []
-    for i, x in enumerate(xs):
-        head, dots, tail = terms[i].rpartition("...")
-        for letter in dict.fromkeys(tail):
-            while tail.count(letter) > 1:
-                first, second = tail.index(letter), tail.rindex(letter)
-                x = OPS["MatrixDiagPart"](x, 0, first - len(tail), second - len(tail))
-                tail = "".join(c for n, c in enumerate(tail) if n not in (first, second)) + letter
-        terms[i] = head + dots + tail
-        operands.append(x)
-    return ops.einsum(f"{','.join(terms)}{arrow}{right}", *operands)
+@body("LeftShift", of("int32", "int64"))
+def _left_shift(op: Any, x: Any, y: Any) -> Any:
+    unsigned = as_dtype(f"u{x.dtype.name}")
+    return ops.cast(op(ops.cast(x, unsigned), ops.cast(y, unsigned)), x.dtype)

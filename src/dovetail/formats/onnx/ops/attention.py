@@ -1,4 +1,4 @@
-"""Attention, linear attention, rotated positions, and convolutions that keep a state."""
+"""Attention, FlexAttention, LinearAttention, RotaryEmbedding, and CausalConvWithState."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.arithmetic import widened
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.table import row, special, writes
 from dovetail.formats.onnx.tensors import dtype_of
+from dovetail.formats.onnx.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
+from dovetail.ops.nn.attention import HIDDEN
 from dovetail.ops.shapes.shape import dims_of
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 ENDS = -float("inf")
 
@@ -190,3 +196,43 @@ def _(x: Any, kernel: Any, bias: Any = None, state: Any = None, activation: str 
             raise Unreadable(f"its activation is {activation!r}")
         convolved = ops.cast(ops.silu(ops.cast(convolved, "float32")), x.dtype)
     return convolved, whole[:, :, dims_of(whole)[2] - size + 1 :]
+
+
+@special("ai.onnx.preview.FlexAttention")
+def _flex_attention(node: Node) -> Any:
+    """Attention whose scores and shares go through subgraphs."""
+    q, k, v = (node.tensor(i) for i in range(3))
+    k, v = (repeated(one, q.shape[1]) for one in (k, v))
+    factor = math.sqrt(node.attrs.get("scale", 1 / math.sqrt(q.shape[3])))
+    scores = ops.matmul(ops.cast(q * factor, q.dtype), ops.cast(ops.swapaxes(k, -1, -2) * factor, q.dtype))
+    dtype = dtype_of(node.attrs.get("softmax_precision", 0)) or widened(q.dtype)
+    scores = _through(node, "score_mod", ops.cast(scores, dtype))
+    shares = _through(node, "prob_mod", ops.softmax(scores, -1))
+    return ops.cast(ops.matmul(shares, ops.cast(v, dtype)), v.dtype)
+
+
+def _through(node: Node, name: str, value: Any) -> Any:
+    """A value that a subgraph changes, if the node has it."""
+    if name not in node.attrs:
+        return value
+    return ops.cast(node.reader.subgraph(node, node.attrs[name], [value])[0], value.dtype)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _has_heads(operation: Operation) -> bool:
+    return operation.inputs[0].dtype.name == "float32" and len(operation.inputs[0].shape or ()) == 4
+
+
+@writes("ScaledDotProductAttention", _has_heads)
+def _attention(
+    place: Place, query: Ref, key: Ref, value: Ref, mask: Ref | None, scale: float | None, is_causal: bool
+) -> list[Ref]:
+    """A mask of truth values becomes scores that are finite: a target that sees nothing gets the mean of all."""
+    if not place.has("Attention"):
+        return place.by_body()
+    if mask is not None and mask.dtype.is_bool:
+        ends = place.constant(0, query.dtype), place.constant(HIDDEN, query.dtype)
+        mask = place.node("Where", mask, *ends, dtype=query.dtype)
+    return place.result("Attention", query, key, value, mask, scale=scale, is_causal=int(is_causal))

@@ -1,4 +1,4 @@
-"""Casts between the dtypes of ONNX, of which some are rounded in a wider dtype of Dovetail."""
+"""Casts between dtypes, of which some are rounded in a wider dtype of Dovetail: Cast, CastLike, BitCast."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Narrow, Node
-from dovetail.formats.onnx.table import special
+from dovetail.formats.onnx.table import rows, special, writes
 from dovetail.formats.onnx.tensors import CARRIERS, DTYPES, PACKED, STRING, dtype_of
+from dovetail.formats.onnx.written_nodes import Place, Ref
+
+rows("""
+Cast = Cast: x; to:dtype@dtype saturate
+BitCast = Bitcast: x; to:dtype@dtype
+""")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 class Small(NamedTuple):
@@ -114,3 +123,32 @@ def _cast_node(node: Node, number: int) -> Any:
     if number not in DTYPES or number == STRING:
         raise Unreadable(f"a cast to ONNX's dtype {number} has no tensor as its result")
     return cast_to(node.tensor(0), number, bool(node.attrs.get("saturate", 1)), node.attrs.get("round_mode", "up"))
+
+
+@special("BitCast")
+def _bit_cast(node: Node) -> Any:
+    dtype = dtype_of(node.attrs["to"])
+    if dtype is None or node.attrs["to"] in CARRIERS or node.number(0) in CARRIERS:
+        raise Unreadable("Dovetail has not these bits")
+    x = node.tensor(0)
+    if x.dtype.is_bool or dtype.is_bool:
+        return ops.cast(ops.bitcast(ops.cast(x, "uint8") if x.dtype.is_bool else x, "uint8"), dtype)
+    return ops.bitcast(x, dtype)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+@writes("Cast", lambda operation: operation.inputs[0].dtype == operation.attrs["dtype"])
+def _cast_nothing(place: Place, x: Ref, dtype: Any) -> Ref:
+    return x
+
+
+@writes("Bitcast")
+def _bits(place: Place, x: Ref, dtype: Any) -> list[Ref]:
+    """Integers of the same size are cast: values that do not fit wrap around."""
+    if x.dtype.itemsize != dtype.itemsize:
+        raise place.refused(NotImplementedError, "ONNX's BitCast keeps the size of elements. Cut the graph before it.")
+    if x.dtype.is_integer and dtype.is_integer:
+        return place.result("Cast", x, to=dtype)
+    return place.result("BitCast", x, to=dtype)

@@ -1,4 +1,4 @@
-"""Loops of subgraphs.
+"""Branches, loops and calls: If, Loop, Scan.
 
 A loop is one of Dovetail's if it is over tensors, and the sizes of what its steps give are known.  Any other one is
 unrolled: its number of steps, or after each step whether it goes on, must be known.
@@ -16,12 +16,51 @@ from dovetail import ops
 from dovetail.core.base.hooks import hooks
 from dovetail.core.base.read_limits import each_step, make
 from dovetail.core.base.scopes import record_on
-from dovetail.core.values.spec import TensorSpec
+from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.values.spec import TensorSpec, spec
 from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node, Weight
-from dovetail.formats.onnx.table import special
+from dovetail.formats.onnx.table import no_way, special, writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
+
+no_way(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function")
+no_way(COLLECTIVES, "it is computed by several processes")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@special("If")
+def _if(node: Node) -> Any:
+    """One of two subgraphs; where the condition is known, that one alone is read."""
+    then, other = node.attrs["then_branch"], node.attrs["else_branch"]
+    known = node.known(0)
+    if known is not None:
+        return node.reader.subgraph(node, then if known.reshape(-1)[0] else other, [])
+    condition = ops.reshape(node.tensor(0), [])
+
+    def branch(graph: Any) -> list[Any]:
+        return [_as_tensor(node, value) for value in node.reader.subgraph(node, graph, [])]
+
+    try:
+        results = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+    except (TypeError, ValueError):  # results of other ranks or dtypes, as if the condition were known before
+        node.reader.need(condition)
+        raise
+    if any(value.shape is None for value in results):
+        node.reader.need(condition)
+    return results
+
+
+def _as_tensor(node: Node, value: Any) -> Any:
+    if isinstance(value, Weight):
+        return node.reader.weight(value)
+    if is_tensor(value):
+        return value
+    raise TypeError("its branches give values that are no tensors")
+
 
 LONGEST = 1000  # steps that are unrolled; a loop that its body ends has as many as the limits of reading allow
 
@@ -121,9 +160,6 @@ def bounded(count: Any) -> int:
     return int(count)
 
 
-# -- scans ------------------------------------------------------------------------------------------------------------
-
-
 def _moved(value: Any, axis: int, is_backward: int) -> Any:
     """A tensor whose axis is the first one, in the order of the steps."""
     value = ops.moveaxis(value, axis, 0) if axis else value
@@ -176,3 +212,76 @@ def _scan_of_batches(node: Node) -> list[Any]:
         xs = [_moved(x, 0, back) for x, back in zip(own[len(own) - count :], backward, strict=True)]
         each.append(_scanned(node, own[: len(own) - count], xs))
     return [ops.stack(list(rows)) for rows in zip(*each, strict=True)]
+
+
+# -- writing: graphs take the values around them by name --------------------------------------------------------------
+
+STEP, GOES_ON = ("step", spec((), "int64")), ("goes_on", spec((), "bool"))
+
+
+def _part(place: Place, graph: Any, refs: Sequence[Ref]) -> list[Ref]:
+    """Add the operations of a graph, and return the values of its outputs."""
+    return place.nodes.part(graph, dict(zip(graph.inputs, refs, strict=True)), graph.outputs, f"{place.name}/")
+
+
+@writes("Call")
+def _call(place: Place, inputs: Sequence[Ref], graph: Any) -> list[Ref]:
+    return _part(place, graph, inputs)
+
+
+@writes("If")
+def _write_if(place: Place, condition: Ref, inputs: Sequence[Ref], then_branch: Any, else_branch: Any) -> list[Ref]:
+    def branch(name: str, graph: Any) -> Any:
+        return place.graph(name, [], lambda inner, _: _part(inner, graph, inputs))
+
+    branches = {"then_branch": branch("then", then_branch), "else_branch": branch("else", else_branch)}
+    return place.result("If", place.cast(condition, "bool"), **branches)
+
+
+@writes("While")
+def _while(
+    place: Place, init: Sequence[Ref], constants: Sequence[Ref], condition: Any, body: Any, maximum_iterations: Any
+) -> list[Ref]:
+    def step(inner: Place, refs: list[Ref]) -> list[Ref]:
+        carry = _part(inner, body, [*refs[2:], *constants])
+        return [*_part(inner, condition, [*carry, *constants]), *carry]
+
+    (begins,) = _part(place, condition, [*init, *constants])
+    carried = [("carry", tensor.spec) for tensor in body.inputs[: len(init)]]
+    limit = None if maximum_iterations is None else place.constant(maximum_iterations)
+    return place.result("Loop", limit, begins, *init, body=place.graph("body", [STEP, GOES_ON, *carried], step))
+
+
+@writes("Scan")
+def _write_scan(
+    place: Place, init: Sequence[Ref], xs: Sequence[Ref], constants: Sequence[Ref], body: Any, length: Any, reverse: Any
+) -> list[Ref]:
+    count, stacked = len(init), len(body.outputs) - len(init)
+    carried = [("carry", tensor.spec) for tensor in body.inputs[:count]]
+    slices = [("slice", tensor.spec) for tensor in body.inputs[count : count + len(xs)]]
+    if not xs:
+        return _counted(place, init, constants, carried, body, length, reverse)
+    shapes = [tensor.shape for tensor in body.outputs]
+    graph = place.graph(
+        "body", [*carried, *slices], lambda inner, refs: _part(inner, body, [*refs, *constants]), shapes
+    )
+    ways = {"scan_input_directions": [1] * len(xs), "scan_output_directions": [1] * stacked} if reverse else {}
+    return place.result(
+        "Scan", *init, *xs, body=graph, num_scan_inputs=len(xs), **{k: v or None for k, v in ways.items()}
+    )
+
+
+def _counted(place: Place, init: Any, constants: Any, carried: Any, body: Any, length: int, reverse: bool) -> list[Ref]:
+    """A loop that takes no slices, so only the number of its steps is known."""
+
+    def step(inner: Place, refs: list[Ref]) -> list[Ref]:
+        return [refs[1], *_part(inner, body, [*refs[2:], *constants])]
+
+    graph = place.graph("body", [STEP, GOES_ON, *carried], step)
+    results = place.result("Loop", place.constant(length), place.constant(True, "bool"), *init, body=graph)
+    return [*results[: len(init)], *(_turned(place, one) if reverse else one for one in results[len(init) :])]
+
+
+def _turned(place: Place, x: Ref) -> Ref:
+    """A value with the order of its first axis turned round."""
+    return place.node("Slice", x, *(place.constant([n]) for n in (-1, -(2**62), 0, -1)))

@@ -1,11 +1,13 @@
-"""Writing of convolutions, pools and windows, whose operators have the channels first.
+"""Convolutions, whose channels are the second axis: Conv, ConvTranspose, DeformConv, Col2Im.
 
 Their gradients are convolutions, too: by the image a ConvTranspose, by the kernel a Conv of images and gradients with
-batches and channels exchanged.  The gradient of a maximum goes to the position that MaxPool gives.
+batches and channels exchanged.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,50 +15,162 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
+from dovetail.core.base.windows import CONVOLUTIONS, Windows
 from dovetail.core.values.spec import spec
 from dovetail.formats.nodes.bodies import pads_of
-from dovetail.formats.onnx.table import body, writes
+from dovetail.formats.nodes.constants import counted, is_tensor, recorded, within
+from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.ops.images import corners_at
+from dovetail.formats.onnx.table import body, row, writes
+from dovetail.formats.onnx.windows import FIRST, WINDOW, channels_first, given_back, image_of, pad_attributes, paddings
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@row(f"Conv: x kernel bias; {WINDOW} group")
+def convolved(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    size: Any = None,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    group: int = 1,
+) -> Any:
+    """A convolution; groups are those whose number the channels and the kernel's inputs give."""
+    rank = len(kernel.shape) - 2
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    widths = paddings(x, size or kernel.shape[2:], strides, dilations, pads, auto)
+    if any(map(is_tensor, itertools.chain(*widths))):
+        x, widths = ops.pad(x, [(0, 0), (0, 0), *widths]), [(0, 0)] * rank
+    if x.shape[1] is None and group > 1:  # else nobody could tell the groups
+        batch, _, *sizes = dims_of(x)
+        x = ops.reshape(x, [batch, kernel.shape[1] * group, *sizes])
+    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
+    if rank > 3:
+        raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
+    images = ops.conv(x, kernel, tuple(strides), widths, FIRST, tuple(dilations))
+    return images if bias is None else images + ops.reshape(bias, [1, -1, *[1] * rank])
+
+
+@row(f"ConvTranspose: x kernel bias; {WINDOW} group output_padding:extra output_shape:shape")
+def _(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    size: Any = None,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    group: int = 1,
+    extra: Any = None,
+    shape: Any = None,
+) -> Any:
+    rank = len(kernel.shape) - 2
+    strides, dilations, extra = strides or [1] * rank, dilations or [1] * rank, extra or [0] * rank
+    size = list(kernel.shape[2:])
+    sizes: list[Any] = dims_of(x)[2:]
+    full = [(sizes[i] - 1) * strides[i] + (size[i] - 1) * dilations[i] + 1 + extra[i] for i in range(rank)]
+    if shape or auto.startswith("SAME"):
+        less = [(size[i] - 1) * dilations[i] + 1 + extra[i] - strides[i] for i in range(rank)]
+        cut = [full[i] - wanted for i, wanted in enumerate(list(shape)[-rank:])] if shape else less
+        if not all(isinstance(number, int) for number in cut):
+            raise Unreadable("its padding depends on a size that is not known")
+        low = [max(number, 0) - max(number, 0) // 2 if auto != "SAME_UPPER" else max(number, 0) // 2 for number in cut]
+        high = [max(number, 0) - one for number, one in zip(cut, low, strict=True)]
+        spare = [max(-number, 0) for number in cut]
+    else:
+        pads = pads or [0] * 2 * rank
+        low, high, spare = pads[:rank], pads[rank:], [0] * rank
+    exact = [f - e for f, e in zip(full, extra, strict=True)]
+    pairs = zip(ops.split(x, group, 1), ops.split(kernel, group, 0), strict=True) if group > 1 else [(x, kernel)]
+    parts = [enlarged(one, part, strides, dilations, exact) for one, part in pairs]
+    result = parts[0] if group == 1 else ops.concatenate(parts, 1)
+    result = ops.pad(result, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
+    result = result[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
+    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
+
+
+def enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
+    """The gradient of a convolution without padding."""
+    rank = len(full)
+    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
+    shape = [dims_of(x)[0], dims_of(kernel)[-2], *full]
+    return ops.conv_transpose(x, kernel, tuple(strides), "valid", None, FIRST, tuple(dilations), shape)
+
+
+@row("DeformConv: x kernel offset bias mask; dilations group kernel_shape:size offset_group:sets pads strides")
+def _(
+    x: Any,
+    kernel: Any,
+    offset: Any,
+    bias: Any = None,
+    mask: Any = None,
+    dilations: Any = None,
+    group: int = 1,
+    size: Any = None,
+    sets: int = 1,
+    pads: Any = None,
+    strides: Any = None,
+) -> Any:
+    """A convolution whose windows take elements beside their own places, by offsets of each."""
+    size = list(kernel.shape[2:])
+    rank, points = len(size), math.prod(size)
+    within(rank, points)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    batch, channels, *sizes = dims_of(x)
+    counts = dims_of(offset)[2:]
+    offset = ops.reshape(offset, [batch * sets, points, rank, *counts])
+    places = []
+    for axis in range(rank):
+        own = np.indices(size)[axis].reshape([points, *[1] * rank]) * dilations[axis] - pads[axis]
+        steps = ops.reshape(counted(counts[axis]) * strides[axis], [-1, *[1] * (rank - 1 - axis)])
+        at = offset[:, :, axis] + recorded(own, offset.dtype) + ops.cast(steps, offset.dtype)
+        places.append(ops.reshape(at, [batch * sets, -1]))
+    images = ops.reshape(x, [batch * sets, channels // sets, *sizes])
+    elements: Any = sum(corners_at(images, places, "linear", "zeros", [(0, 0)] * rank))
+    if mask is not None:
+        elements = elements * ops.reshape(mask, [batch * sets, 1, -1])
+    taken = ops.reshape(elements, [batch, group, channels // group * points, -1])
+    weights = ops.reshape(kernel, [group, kernel.shape[0] // group, -1])
+    result = ops.reshape(ops.matmul(weights, taken), [batch, kernel.shape[0], *counts])
+    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
+
+
+@row("Col2Im: x image! block!; dilations pads strides")
+def _(
+    x: Any, image: Sequence[int], block: Sequence[int], dilations: Any = None, pads: Any = None, strides: Any = None
+) -> Any:
+    """An image from its windows, which are added where they overlap."""
+    rank, size = len(block), math.prod(block)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    whole = [image[i] + pads[i] + pads[i + rank] for i in range(rank)]
+    counts = [(whole[i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)]
+    batch, columns = dims_of(x)[:2]
+    channels = columns // size
+    windows = ops.reshape(x, [batch * channels, size, *counts])
+    within(size, size)
+    kernel = recorded(np.eye(size).reshape([size, 1, *block]), x.dtype)
+    exact = [(counts[i] - 1) * strides[i] + (block[i] - 1) * dilations[i] + 1 for i in range(rank)]
+    padded = enlarged(windows, kernel, strides, dilations, exact)
+    padded = ops.pad(padded, [(0, 0), (0, 0), *((0, w - e) for w, e in zip(whole, exact, strict=True))])
+    item = (slice(None), slice(None), *(slice(pads[i], pads[i] + image[i]) for i in range(rank)))
+    return ops.reshape(padded[item], [batch, channels, *image])
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
 FORWARD, TO_INPUT, TO_KERNEL = (" ".join(CONVOLUTIONS[part]) for part in ("", "BackpropInput", "BackpropFilter"))
-MAXIMA, MEANS = POOLS["MaxPool"], POOLS["AvgPool"]
-
-# -- layouts ----------------------------------------------------------------------------------------------------------
-
-
-def first(place: Place, x: Ref, rank: int, layout: str = "channels_last") -> Ref:
-    """An image of some spatial axes with the channels first."""
-    return x if layout == "channels_first" else place.node("Transpose", x, perm=[0, rank + 1, *range(1, rank + 1)])
-
-
-def given_back(place: Place, x: Ref, rank: int, layout: str = "channels_last") -> list[Ref]:
-    """An image whose channels are first, as the operation's result."""
-    return [x] if layout == "channels_first" else place.result("Transpose", x, perm=[0, *range(2, rank + 2), 1])
-
-
-def _image(shape: Any, layout: str) -> tuple[Any, Any]:
-    """The spatial sizes of an image, and the number of its channels."""
-    return (shape[2:], shape[1]) if layout == "channels_first" else (shape[1:-1], shape[-1])
 
 
 def _groups(channels: Any, kernel: Any) -> int:
     return 1 if channels is None or not kernel[-2] else int(channels // kernel[-2])
-
-
-def pads(windows: Windows, sizes: Sequence[Any]) -> dict[str, Any]:
-    """The attributes that say the padding; sizes that are not known are padded when the model runs."""
-    if all(stride == 1 for stride in windows.strides):
-        sizes = [1 if size is None else size for size in sizes]  # any size is padded alike
-    if windows.padding == "same" and None in sizes:
-        return {"auto_pad": "SAME_UPPER"}
-    pairs = windows.pads(sizes)
-    return {"pads": [*(low for low, _ in pairs), *(high for _, high in pairs)]}
-
-
-# -- convolutions -----------------------------------------------------------------------------------------------------
 
 
 def _kernel_first(place: Place, kernel: Ref, rank: int) -> Ref:
@@ -67,15 +181,15 @@ def _kernel_first(place: Place, kernel: Ref, rank: int) -> Ref:
 @writes(FORWARD)
 def _convolve(place: Place, x: Ref, kernel: Ref, strides: Any, padding: Any, dilations: Any, layout: str) -> list[Ref]:
     (image, window), rank = place.shapes, len(strides)
-    sizes, channels = _image(image, layout)
+    sizes, channels = image_of(image, layout)
     convolved = place.node(
         "Conv",
-        first(place, x, rank, layout),
+        channels_first(place, x, rank, layout),
         _kernel_first(place, kernel, rank),
         group=_groups(channels, window),
         strides=strides,
         dilations=dilations,
-        **pads(Windows(window[:rank], strides, dilations, padding), sizes),
+        **pad_attributes(Windows(window[:rank], strides, dilations, padding), sizes),
     )
     return given_back(place, convolved, rank, layout)
 
@@ -85,14 +199,14 @@ def _to_input(
     place: Place, sizes: Any, kernel: Ref, g: Ref, strides: Any, padding: Any, dilations: Any, layout: str
 ) -> list[Ref]:
     rank, window, result = len(strides), place.shapes[-2], place.made[0]
-    spatial, channels = _image(result, layout)
+    spatial, channels = image_of(result, layout)
     windows = Windows(window[:rank], strides, dilations, padding)
     attrs = {"group": _groups(channels, window), "strides": strides, "dilations": dilations}
-    inputs = first(place, g, rank, layout), _kernel_first(place, kernel, rank)
+    inputs = channels_first(place, g, rank, layout), _kernel_first(place, kernel, rank)
     if None in spatial and any(stride > 1 for stride in strides):
         whole = place.node("ConvTranspose", *inputs, **attrs)
         return given_back(place, _cut(place, whole, place.ints(sizes), windows, layout), rank, layout)
-    attrs |= pads(windows, spatial)
+    attrs |= pad_attributes(windows, spatial)
     if None not in spatial:
         rests = zip(windows.padded(spatial), windows.spans, strides, strict=True)
         attrs["output_padding"] = [(n - span) % stride for n, span, stride in rests]
@@ -112,7 +226,7 @@ def _cut(place: Place, whole: Ref, sizes: Ref, windows: Windows, layout: str) ->
         start = ops.stack([ops.convert(one, dtype="int32") for one in (0, 0, *lows)])
         return OPS["Slice"](filled, start, [*dims_of(whole)[:2], *wanted])
 
-    batch, channels = place.made[0][0], _image(place.made[0], layout)[1]
+    batch, channels = place.made[0][0], image_of(place.made[0], layout)[1]
     image = spec((batch, channels, *[None] * rank), whole.dtype)
     index = spec((rank + 2,), "int32")
     return place.computed(cut, (whole, image), (place.cast(sizes, "int32"), index))[0]
@@ -120,7 +234,7 @@ def _cut(place: Place, whole: Ref, sizes: Ref, windows: Windows, layout: str) ->
 
 def _is_unknown(operation: Operation) -> bool:
     shape: Any = operation.inputs[0].shape
-    sizes, _ = _image(shape, operation.attrs["data_format"])
+    sizes, _ = image_of(shape, operation.attrs["data_format"])
     return operation.attrs["padding"] == "same" and None in sizes and max(operation.attrs["strides"]) > 1
 
 
@@ -129,7 +243,7 @@ def _padded_to_kernel(
     op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str
 ) -> Any:
     window = tuple(op_size for op_size in sizes[: len(strides)])
-    around = pads_of(Windows(window, strides, dilations, padding), _image(dims_of(x), layout)[0])
+    around = pads_of(Windows(window, strides, dilations, padding), image_of(dims_of(x), layout)[0])
     outside = ([0, 0], []) if layout == "channels_first" else ([0], [0])
     low, high = ([*outside[0], *(pair[i] for pair in around), *outside[1]] for i in (0, 1))
     return op(OPS["PadV2"](x, low, high), sizes, g, strides, "valid", dilations, layout)
@@ -141,14 +255,14 @@ def _to_kernel(
 ) -> list[Ref]:
     """The images of each channel are a batch, whose channels are the samples; so are the gradients, as kernels."""
     rank, window = len(strides), place.made[0]
-    spatial, channels = _image(place.shapes[0], layout)
+    spatial, channels = image_of(place.shapes[0], layout)
     groups, windows = _groups(channels, window), Windows(window[:rank], strides, dilations, padding)
-    images, kernels = first(place, x, rank, layout), first(place, g, rank, layout)
+    images, kernels = channels_first(place, x, rank, layout), channels_first(place, g, rank, layout)
     images, kernels = (place.node("Transpose", one, perm=[1, 0, *range(2, rank + 2)]) for one in (images, kernels))
     if groups > 1:
         images = _grouped(place, images, groups, window[-2])
     gradient = place.node(
-        "Conv", images, kernels, group=groups, strides=dilations, dilations=strides, **pads(windows, spatial)
+        "Conv", images, kernels, group=groups, strides=dilations, dilations=strides, **pad_attributes(windows, spatial)
     )
     axes = place.constant([*range(2, rank + 2)])
     gradient = place.node("Slice", gradient, place.constant([0] * rank), place.constant(window[:rank]), axes)
@@ -163,69 +277,6 @@ def _grouped(place: Place, images: Ref, groups: int, inner: int) -> Ref:
     moved = place.node("Transpose", place.node("Reshape", images, split), perm=[1, 0, *range(2, rank)])
     spatial = place.node("Slice", sizes, place.constant([1]), place.constant([2**31]))
     return place.node("Reshape", moved, place.node("Concat", [place.constant([inner, -1]), spatial], axis=0))
-
-
-# -- pools ------------------------------------------------------------------------------------------------------------
-
-
-def _pool(place: Place, size: Any, strides: Any, padding: str, layout: str) -> dict[str, Any]:
-    windows = Windows(size, strides, (1,) * len(size), padding)
-    return {"kernel_shape": size, "strides": strides, **pads(windows, _image(place.shapes[0], layout)[0])}
-
-
-@writes(" ".join(MAXIMA))
-def _max_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank = len(size)
-    pooled = place.node("MaxPool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
-    return given_back(place, pooled, rank, layout)
-
-
-@writes(" ".join(MEANS))
-def _mean_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank = len(size)
-    pooled = place.node("AveragePool", first(place, x, rank, layout), **_pool(place, size, strides, padding, layout))
-    return given_back(place, pooled, rank, layout)
-
-
-def _positions(place: Place, x: Ref, size: Any, *moves: Any) -> Ref:
-    """The flat positions of the maxima of an image whose channels are first."""
-    return place.several("MaxPool", x, dtypes=[x.dtype, "int64"], **_pool(place, size, *moves))[1]
-
-
-@writes(" ".join(f"{name}Grad" for name in MAXIMA))
-def _max_gradient(place: Place, x: Ref, g: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank, flat = len(size), place.constant([-1])
-    x, g = (first(place, one, rank, layout) for one in (x, g))
-    positions = place.node("Reshape", _positions(place, x, size, strides, padding, layout), flat)
-    count = place.node("Reshape", place.node("Size", x, dtype="int64"), flat)
-    zeros = place.node("Expand", place.constant([0], x.dtype), count)
-    sums = place.node("ScatterElements", zeros, positions, place.node("Reshape", g, flat), axis=0, reduction="add")
-    return given_back(place, place.node("Reshape", sums, place.shape(x), allowzero=1), rank, layout)
-
-
-@writes(" ".join(f"{name}GradGrad" for name in MAXIMA))
-def _max_second(place: Place, x: Ref, h: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank = len(size)
-    x, h = (first(place, one, rank, layout) for one in (x, h))
-    positions = _positions(place, x, size, strides, padding, layout)
-    largest = place.node("Gather", place.node("Reshape", h, place.constant([-1])), positions)
-    return given_back(place, largest, rank, layout)
-
-
-@body(" ".join(f"{name}Grad" for name in MEANS))
-def _mean_gradient(op: Any, x: Any, g: Any, size: Any, strides: Any, padding: str, layout: str) -> Any:
-    """Each window's gradient, divided by the number of its elements, to all of them: a convolution's gradient."""
-    rank, ones = len(size), (1,) * len(size)
-    moves = strides, padding, ones, "channels_last"
-    kernel = ops.ones((*size, 1, 1), x.dtype)
-    sizes, channels = _image(dims_of(x), layout)
-    g = g if layout == "channels_first" else ops.transpose(g, (0, rank + 1, *range(1, rank + 1)))
-    counts = OPS[CONVOLUTIONS[""][rank - 1]](ops.ones((1, *sizes, 1), x.dtype), kernel, *moves)
-    steps = dims_of(g)[2:]
-    spread = ops.reshape(g, (-1, *steps, 1)) / counts
-    gradient = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(spread)[0], *sizes, 1), kernel, spread, *moves)
-    gradient = ops.reshape(gradient, (-1, channels, *sizes))
-    return gradient if layout == "channels_first" else ops.transpose(gradient, (0, *range(2, rank + 2), 1))
 
 
 @body("OverlapAdd", lambda operation: operation.inputs[0].dtype.is_floating)

@@ -1,7 +1,8 @@
-"""Tables of categories and maps of ai.onnx.ml: numbers are looked up when the graph runs, strings by the host."""
+"""Categories and maps of ai.onnx.ml, of which the host looks up strings: LabelEncoder, OneHotEncoder, ZipMap."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from dovetail.formats.host.arrays import packed
 from dovetail.formats.host.tables import find, items_of
 from dovetail.formats.nodes.constants import recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Later, Node, Weight
-from dovetail.formats.onnx.ops.strings import elements, is_of_strings, of_numbers, words_at
-from dovetail.formats.onnx.table import special
+from dovetail.formats.onnx.string_values import elements, is_of_strings, words_at
+from dovetail.formats.onnx.table import row, special
 
 KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}
 DEFAULTS: dict[str, tuple[str, Any]] = {"O": ("string", "_Unused"), "i": ("int64", -1), "f": ("float", -0.0)}
@@ -61,6 +63,11 @@ def _between(node: Node, words: np.ndarray, numbers: np.ndarray) -> Any:
     """The numbers of strings, or the strings of numbers."""
     pair = (words, numbers) if is_of_strings(node.inputs[0]) or node.inputs[0] is None else (numbers, words)
     return _looked_up(node, *pair)
+
+
+@row("ai.onnx.ml.OneHotEncoder: x; cats_int64s:categories zeros")
+def _(x: Any, categories: Sequence[int] = (), zeros: int = 1) -> Any:
+    return ops.cast(ops.equal(ops.expand_dims(ops.cast(x, "int64"), -1), np.asarray(categories, "int64")), "float32")
 
 
 @special("ai.onnx.ml.OneHotEncoder")

@@ -1,4 +1,4 @@
-"""Features of tables, of the domain ai.onnx.ml."""
+"""Features of ai.onnx.ml: ArrayFeatureExtractor, Binarizer, FeatureVectorizer, Imputer, Normalizer, Scaler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.ops.shapes import moved
+from dovetail.formats.onnx.table import row, special
+
+special("ai.onnx.ml.ArrayFeatureExtractor")(moved)
 
 
 @row("ai.onnx.ml.Binarizer: x; threshold")
@@ -49,11 +52,6 @@ def _(x: Any, floats: Any = None, ints: Any = None, missing: float = 0.0, missin
         is_missing = ops.isnan(x) if np.isnan(missing) else ops.equal(x, missing)
         return ops.where(is_missing, ops.broadcast_to(np.asarray(floats, x.dtype.numpy), ops.shape(x)), x)
     return ops.where(ops.equal(x, missing_int), ops.broadcast_to(np.asarray(ints, x.dtype.numpy), ops.shape(x)), x)
-
-
-@row("ai.onnx.ml.OneHotEncoder: x; cats_int64s:categories zeros")
-def _(x: Any, categories: Sequence[int] = (), zeros: int = 1) -> Any:
-    return ops.cast(ops.equal(ops.expand_dims(ops.cast(x, "int64"), -1), np.asarray(categories, "int64")), "float32")
 
 
 @row("ai.onnx.ml.FeatureVectorizer: xs*; inputdimensions:sizes")

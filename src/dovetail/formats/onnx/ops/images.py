@@ -1,10 +1,10 @@
-"""Images: sampled at points of a grid, put together from columns."""
+"""Images: GridSample, AffineGrid, RoiAlign, NonMaxSuppression, ImageDecoder."""
 
 from __future__ import annotations
 
 import functools
+import io
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.boxes import overlap_of, selected
 from dovetail.formats.nodes.constants import constant_of, counted, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.ops.pools import enlarged
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.nodes import Node, Weight
+from dovetail.formats.onnx.table import row, special
 from dovetail.ops.image.kernels import cubic, triangle
 from dovetail.ops.shapes.shape import dims_of
-
-# -- grids ------------------------------------------------------------------------------------------------------------
 
 
 def reflected(x: Any, low: float, high: float) -> Any:
@@ -57,7 +56,7 @@ def _shares(mode: str, part: Any) -> list[tuple[int, Any]]:
     return [(step, kernel(ops, ops.absolute(part - step))) for step in steps]
 
 
-def _corners(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: Any) -> Iterator[Any]:
+def corners_at(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: Any) -> Iterator[Any]:
     """The elements around positions, each times its share; their sum is what is there."""
     places = [ops.floor(at) for at in parts]
     shares = [_shares(mode, at - place) for at, place in zip(parts, places, strict=True)]
@@ -93,7 +92,7 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
     if mode == "nearest":
         elements = elements_at(x, parts, padding, borders)
     else:
-        elements = sum(_corners(x, parts, mode, padding, borders))
+        elements = sum(corners_at(x, parts, mode, padding, borders))
     return ops.cast(ops.reshape(elements, [*dims_of(x)[:2], *dims[1:-1]]), x.dtype)
 
 
@@ -157,7 +156,7 @@ def _(
     counts = ops.reshape(counts, [count, 1, -1])
     corners = [
         ops.where(counts, one * ops.cast(ops.expand_dims(inside, 1), x.dtype), ops.zeros_like(one))
-        for one in _corners(images, grid, "linear", "border", [(0, 0)] * 2)
+        for one in corners_at(images, grid, "linear", "border", [(0, 0)] * 2)
     ]
     if mode == "max":
         low = ops.where(counts, ops.zeros_like(corners[0]), ops.full_like(corners[0], x.dtype.min))
@@ -178,80 +177,40 @@ def _most_points(points: Any) -> Any:
     return most
 
 
-@row("DeformConv: x kernel offset bias mask; dilations group kernel_shape:size offset_group:sets pads strides")
-def _(
-    x: Any,
-    kernel: Any,
-    offset: Any,
-    bias: Any = None,
-    mask: Any = None,
-    dilations: Any = None,
-    group: int = 1,
-    size: Any = None,
-    sets: int = 1,
-    pads: Any = None,
-    strides: Any = None,
-) -> Any:
-    """A convolution whose windows take elements beside their own places, by offsets of each."""
-    size = list(kernel.shape[2:])
-    rank, points = len(size), math.prod(size)
-    within(rank, points)
-    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
-    batch, channels, *sizes = dims_of(x)
-    counts = dims_of(offset)[2:]
-    offset = ops.reshape(offset, [batch * sets, points, rank, *counts])
-    places = []
-    for axis in range(rank):
-        own = np.indices(size)[axis].reshape([points, *[1] * rank]) * dilations[axis] - pads[axis]
-        steps = ops.reshape(counted(counts[axis]) * strides[axis], [-1, *[1] * (rank - 1 - axis)])
-        at = offset[:, :, axis] + recorded(own, offset.dtype) + ops.cast(steps, offset.dtype)
-        places.append(ops.reshape(at, [batch * sets, -1]))
-    images = ops.reshape(x, [batch * sets, channels // sets, *sizes])
-    elements: Any = sum(_corners(images, places, "linear", "zeros", [(0, 0)] * rank))
-    if mask is not None:
-        elements = elements * ops.reshape(mask, [batch * sets, 1, -1])
-    taken = ops.reshape(elements, [batch, group, channels // group * points, -1])
-    weights = ops.reshape(kernel, [group, kernel.shape[0] // group, -1])
-    result = ops.reshape(ops.matmul(weights, taken), [batch, kernel.shape[0], *counts])
-    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
+ENDS = -float("inf")
 
 
-# -- columns ----------------------------------------------------------------------------------------------------------
-
-
-@row("Col2Im: x image! block!; dilations pads strides")
-def _(
-    x: Any, image: Sequence[int], block: Sequence[int], dilations: Any = None, pads: Any = None, strides: Any = None
-) -> Any:
-    """An image from its windows, which are added where they overlap."""
-    rank, size = len(block), math.prod(block)
-    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
-    whole = [image[i] + pads[i] + pads[i + rank] for i in range(rank)]
-    counts = [(whole[i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)]
-    batch, columns = dims_of(x)[:2]
-    channels = columns // size
-    windows = ops.reshape(x, [batch * channels, size, *counts])
-    within(size, size)
-    kernel = recorded(np.eye(size).reshape([size, 1, *block]), x.dtype)
-    exact = [(counts[i] - 1) * strides[i] + (block[i] - 1) * dilations[i] + 1 for i in range(rank)]
-    padded = enlarged(windows, kernel, strides, dilations, exact)
-    padded = ops.pad(padded, [(0, 0), (0, 0), *((0, w - e) for w, e in zip(whole, exact, strict=True))])
-    item = (slice(None), slice(None), *(slice(pads[i], pads[i] + image[i]) for i in range(rank)))
-    return ops.reshape(padded[item], [batch, channels, *image])
-
-
-@row("MaxUnpool: x at shape!; kernel_shape:size strides pads")
-def _(x: Any, at: Any, shape: Any = None, size: Any = (), strides: Any = None, pads: Any = None) -> Any:
-    """Elements at their places in the flat result, zeros elsewhere."""
-    rank = len(size)
-    strides, pads = strides or [1] * rank, pads or [0] * 2 * rank
-    dims = dims_of(x)
-    sizes = [(dims[2 + i] - 1) * strides[i] + size[i] - pads[i] - pads[i + rank] for i in range(rank)]
-    count = math.prod([*dims[:2], *sizes])
-    flat = ops.tensor_scatter_update(
-        ops.zeros([count], x.dtype), ops.reshape(ops.cast(at, "int32"), [-1, 1]), ops.reshape(x, [-1])
+@row("NonMaxSuppression: boxes scores count! threshold! least!; center_point_box:center")
+def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = ENDS, center: int = 0) -> Any:
+    """The batch, the class and the number of each box that is taken, by batch, class and score."""
+    count, threshold, least = (np.ravel(one)[0].item() for one in (count, threshold, least))
+    if center:
+        middle, sides = boxes[..., :2], boxes[..., 2:]
+        boxes = ops.concatenate([middle - sides / 2, middle + sides / 2], -1)
+    batch, classes, size = dims_of(scores)
+    count = min(count, size) if isinstance(size, int) else count
+    each = ops.reshape(ops.repeat(ops.expand_dims(boxes, 1), classes, 1), [-1, *dims_of(boxes)[1:]])
+    numbers, _, valid = selected(
+        ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
     )
-    image = ops.reshape(flat, [*dims[:2], *sizes])
-    if shape is None:
-        return image
-    return ops.pad(image, [(0, 0), (0, 0), *((0, wanted - own) for wanted, own in zip(shape[2:], sizes, strict=True))])
+    taken = OPS["Where"](ops.less(counted(count), ops.expand_dims(valid, -1)))
+    group, box = taken[:, 0], OPS["GatherNd"](numbers, taken)
+    return ops.cast(ops.stack([group // classes, group % classes, box], -1), "int64")
+
+
+@special("ImageDecoder")
+def _decoded(node: Node) -> Any:
+    """The pixels of a picture in a file's bytes, which the host decodes while the model is read."""
+    data = np.asarray(node.constant(0), np.uint8).tobytes()
+    mode = node.attrs.get("pixel_format", "RGB")
+    try:
+        from PIL import Image
+
+        picture = Image.open(io.BytesIO(data))
+        within(*picture.size)
+        pixels = np.asarray(picture.convert("L" if mode == "Grayscale" else "RGB"))
+    except ImportError:
+        raise Unreadable("Pillow decodes pictures, and is not installed: pip install pillow") from None
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise Unreadable(f"its picture cannot be decoded: {error}") from None
+    return Weight("", np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1)[..., :: -1 if mode == "BGR" else 1]))

@@ -1,21 +1,38 @@
-"""Elements by their indices: gathered, scattered, selected, ordered."""
+"""Elements by their indices, and in order: Gather, Scatter, OneHot, TopK, NonZero, Compress, Unique."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.bodies import scattered
-from dovetail.formats.nodes.boxes import overlap_of, selected
+from dovetail.core.dtypes import as_dtype
+from dovetail.formats.nodes.bodies import add_wider, scattered
 from dovetail.formats.nodes.constants import counted
-from dovetail.formats.onnx.ops.shapes import scalar
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.ops.shapes import moved
+from dovetail.formats.onnx.sizes import scalar
+from dovetail.formats.onnx.table import body, row, rows, special, writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
 
-ENDS = -float("inf")
+rows("""
+Gather = GatherV2: x indices; axis|0
+GatherElements < TakeAlongAxis: x indices; axis|0
+GatherND 11 = GatherNd: x indices; batch_dims=0
+ScatterND 11 < TensorScatterUpdate: x indices updates; reduction=none
+ScatterND 16 < TensorScatterAdd: x indices updates; reduction=add
+ScatterND 16 < TensorScatterMul: x indices updates; reduction=mul
+ScatterND 18 < TensorScatterMax: x indices updates; reduction=max
+ScatterND 18 < TensorScatterMin: x indices updates; reduction=min
+""")
+special("Gather GatherElements GatherND")(moved)
+# Dtypes that ONNX Runtime refuses as it runs.
+add_wider(body, "TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin: float16 > float32")
+add_wider(body, "TensorScatterMax TensorScatterMin: bool > int32")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
 CHANGES = {"none": "Update", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
@@ -126,24 +143,6 @@ def _ranks(x: Any) -> Any:
     return ops.sum(is_more, [1, 2])
 
 
-@row("NonMaxSuppression: boxes scores count! threshold! least!; center_point_box:center")
-def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = ENDS, center: int = 0) -> Any:
-    """The batch, the class and the number of each box that is taken, by batch, class and score."""
-    count, threshold, least = (np.ravel(one)[0].item() for one in (count, threshold, least))
-    if center:
-        middle, sides = boxes[..., :2], boxes[..., 2:]
-        boxes = ops.concatenate([middle - sides / 2, middle + sides / 2], -1)
-    batch, classes, size = dims_of(scores)
-    count = min(count, size) if isinstance(size, int) else count
-    each = ops.reshape(ops.repeat(ops.expand_dims(boxes, 1), classes, 1), [-1, *dims_of(boxes)[1:]])
-    numbers, _, valid = selected(
-        ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
-    )
-    taken = OPS["Where"](ops.less(counted(count), ops.expand_dims(valid, -1)))
-    group, box = taken[:, 0], OPS["GatherNd"](numbers, taken)
-    return ops.cast(ops.stack([group // classes, group % classes, box], -1), "int64")
-
-
 @row("TensorScatter: x update at; axis mode")
 def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear") -> Any:
     """A cache with new elements from a place on that each row of the batch has."""
@@ -154,3 +153,53 @@ def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear")
     shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(dims)]
     index = ops.broadcast_to(ops.reshape(place, shape), dims)
     return OPS["TensorScatterUpdate"](x, places(index, dims_of(x)[axis], axis), update)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+@writes("TakeAlongAxis")
+def _take_along(place: Place, x: Ref, indices: Ref, axis: int) -> list[Ref]:
+    """Both tensors have the same sizes along the other axes, or are repeated."""
+    shapes = [[*shape[:axis], 1, *shape[axis:][1:]] for shape in place.shapes]
+    if shapes[0] != shapes[1] or None in shapes[0]:
+        x, indices = _spread(place, x, indices, axis), _spread(place, indices, x, axis)
+    return place.result("GatherElements", x, indices, axis=axis)
+
+
+def _spread(place: Place, x: Ref, other: Ref, axis: int) -> Ref:
+    """A value that is repeated to the sizes of another, but not along an axis."""
+    rank = len(place.shapes[0])
+    is_axis = place.constant([number == axis % rank for number in range(rank)], "bool")
+    sizes = place.node("Where", is_axis, place.constant([1]), place.shape(other), dtype="int64")
+    return place.node("Expand", x, sizes)
+
+
+@writes("OneHot", lambda operation: operation.inputs[0].shape != ())
+def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> list[Ref]:
+    """Nowhere one for positions that are negative, or too large."""
+    depth = place.node("Squeeze", place.ints(num_classes), place.constant([0]))
+    is_valid = place.node("GreaterOrEqual", x, place.constant(0, x.dtype), dtype="bool")
+    at = place.node("Where", is_valid, place.cast(x, "int64"), depth, dtype="int64")
+    rows = place.node("OneHot", at, depth, place.constant([0, 1], "float32"), dtype="float32", axis=axis)
+    return place.result("Cast", rows, to=dtype)
+
+
+@writes("Where")
+def _where(place: Place, x: Ref) -> list[Ref]:
+    places = place.node("NonZero", place.cast(x, "bool"), dtype="int64")
+    return place.result("Cast", place.node("Transpose", places, perm=[1, 0]), to=as_dtype("int32"))
+
+
+@writes("TopKV2")
+def _top(place: Place, x: Ref, k: int) -> list[Ref]:
+    values, order = place.several("TopK", x, place.constant([k]), dtypes=[x.dtype, "int64"])
+    return [values, place.cast(order, "int32")]
+
+
+@writes("ArgSort")
+def _order(place: Place, x: Ref, axis: int) -> list[Ref]:
+    """The positions of all, the smallest first."""
+    size = place.node("Gather", place.shape(x), place.constant([axis]))
+    _, order = place.several("TopK", x, size, dtypes=[x.dtype, "int64"], axis=axis, largest=0)
+    return place.result("Cast", order, to=as_dtype("int32"))

@@ -1,4 +1,4 @@
-"""Nodes of ONNX Runtime's own domain: what its optimizer fuses, and its operations on quantized numbers.
+"""Quantized numbers and packed weights in ONNX Runtime's own domain: QLinearAdd and others, QGemm, MatMulNBits.
 
 Source: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 """
@@ -8,115 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.constants import counted, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN, Node
-from dovetail.formats.onnx.ops.pools import WINDOW, averaged, convolved
+from dovetail.formats.onnx.ops.pools import averaged
 from dovetail.formats.onnx.ops.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
-from dovetail.formats.onnx.table import row, special
+from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
-
-# -- fused operations -------------------------------------------------------------------------------------------------
-
-# name → the function of a tensor and the parameters that a node has for it
-ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "": lambda x: x,
-    "Relu": ops.relu,
-    "Tanh": ops.tanh,
-    "Sigmoid": ops.sigmoid,
-    "LeakyRelu": lambda x, alpha=0.01: ops.leaky_relu(x, alpha),
-    "Clip": lambda x, low, high: ops.clip(x, low, high),
-    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: ops.clip(alpha * x + beta, 0.0, 1.0),
-}
-
-
-def _activated(x: Any, name: str, parameters: Any) -> Any:
-    if name not in ACTIVATIONS:
-        raise Unreadable(f"its activation is {name!r}")
-    return ACTIVATIONS[name](x, *(parameters or ()))
-
-
-@row(f"{DOMAIN}.FusedConv: x kernel bias other; {WINDOW} group activation activation_params:parameters")
-def _(
-    x: Any,
-    kernel: Any,
-    bias: Any = None,
-    other: Any = None,
-    activation: str = "",
-    parameters: Any = None,
-    **window: Any,
-) -> Any:
-    images = convolved(x, kernel, bias, **window)
-    return _activated(images if other is None else images + other, activation, parameters)
-
-
-@row(
-    f"{DOMAIN}.FusedGemm: a b c; alpha beta transA transB activation activation_alpha:first activation_beta:second "
-    "activation_gamma=0"
-)
-def _(
-    a: Any,
-    b: Any,
-    c: Any = None,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
-    activation: str = "",
-    first: float | None = None,
-    second: float | None = None,
-) -> Any:
-    product = ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
-    parameters = [one for one in (first, second) if one is not None]
-    return _activated(product if c is None else product + beta * c, activation, parameters)
-
-
-@row(f"{DOMAIN}.FusedMatMul: a b; alpha transA transB transBatchA=0 transBatchB=0")
-def _(a: Any, b: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Any:
-    return ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
-
-
-@row(f"{DOMAIN}.Gelu {DOMAIN}.BiasGelu: x bias")
-def _(x: Any, bias: Any = None) -> Any:
-    return ops.gelu(x if bias is None else x + bias, approximate=False)
-
-
-@row(f"{DOMAIN}.FastGelu: x bias")
-def _(x: Any, bias: Any = None) -> Any:
-    return ops.gelu(x if bias is None else x + bias, approximate=True)
-
-
-@row(f"{DOMAIN}.QuickGelu: x; alpha")
-def _(x: Any, alpha: float = 1.702) -> Any:
-    return x * ops.sigmoid(alpha * x)
-
-
-@row(f"{DOMAIN}.SkipLayerNormalization: x skip scale shift bias; epsilon")
-def _(x: Any, skip: Any, scale: Any, shift: Any = None, bias: Any = None, epsilon: float = 1e-12) -> Any:
-    total = x + skip if bias is None else x + skip + bias
-    mean, variance = ops.moments(total, [-1], keepdims=True)
-    inverse = ops.rsqrt(variance + epsilon)
-    scaled = (total - mean) * inverse * scale
-    return scaled if shift is None else scaled + shift, mean, inverse, total
-
-
-@row(f"{DOMAIN}.SkipSimplifiedLayerNormalization: x skip scale bias; epsilon")
-def _(x: Any, skip: Any, scale: Any, bias: Any = None, epsilon: float = 1e-12) -> Any:
-    total = x + skip if bias is None else x + skip + bias
-    inverse = ops.rsqrt(ops.mean(ops.square(total), -1, keepdims=True) + epsilon)
-    return total * inverse * scale, inverse, inverse, total
-
-
-@row("SimplifiedLayerNormalization: x scale; axis epsilon stash_type=1")
-def _(x: Any, scale: Any, axis: int = -1, epsilon: float = 1e-5) -> Any:
-    axes = [*range(axis % len(x.shape), len(x.shape))]
-    inverse = ops.rsqrt(ops.mean(ops.square(x), axes, keepdims=True) + epsilon)
-    return x * inverse * scale, inverse
-
-
-# -- quantized numbers ------------------------------------------------------------------------------------------------
 
 
 def _number(node: Node, first: int) -> Any:
@@ -256,3 +158,38 @@ def _of_gates(node: Node, index: int, first: int) -> Any:
     kernel = ops.cast(ops.swapaxes(node.tensor(index), 1, 2), "float32")
     scale, zero = (ops.reshape(node.tensor(i), [kernel.shape[0], -1, 1]) for i in (first, first + 1))
     return (kernel - ops.cast(zero, "float32")) * scale
+
+
+# -- packed weights ---------------------------------------------------------------------------------------------------
+
+
+def _unpacked(x: Any, bits: int, count: int) -> Any:
+    """The numbers in bytes, the first one in the lowest bits, along the last axis."""
+    steps = ops.constant(np.arange(0, 8, bits, dtype="uint8"))
+    parts = ops.bitwise_and(ops.right_shift(ops.expand_dims(x, -1), steps), np.uint8(2**bits - 1))
+    dims = dims_of(x)
+    return ops.reshape(parts, [*dims[:-1], dims[-1] * (8 // bits)])[..., :count]
+
+
+@special(f"{DOMAIN}.MatMulNBits")
+def _packed_product(node: Node) -> Any:
+    """A product with the turned matrix of whole numbers of 2, 4 or 8 bits, which blocks of a row scale."""
+    size, rows, bits = node.attrs["K"], node.attrs["N"], node.attrs.get("bits", 4)
+    if bits not in (2, 4, 8):
+        raise Unreadable(f"its weights have {bits} bits")
+    x, block = node.tensor(0), node.attrs["block_size"]
+    within(size)
+    blocks = -(-size // block)
+    zero: Any = float(2 ** (bits - 1))
+    if node.has(3):
+        zero = node.tensor(3)
+        if zero.dtype == "uint8":
+            zero = _unpacked(ops.reshape(zero, [rows, -1]), bits, blocks)
+        zero = ops.reshape(ops.cast(zero, x.dtype), [rows, blocks])
+    scale = ops.reshape(node.tensor(2), [rows, blocks])
+    numbers = ops.cast(_unpacked(ops.reshape(node.tensor(1), [rows, -1]), bits, size), x.dtype)
+    of_block = node.tensor(4) if node.has(4) else ops.constant(np.arange(size, dtype="int32") // block)
+    scale = ops.take(scale, of_block, 1)
+    zero = ops.take(zero, of_block, 1) if node.has(3) else zero
+    product = ops.matmul(x, (numbers - zero) * ops.cast(scale, x.dtype), transpose_b=True)
+    return product + node.tensor(5) if node.has(5) else product

@@ -1,12 +1,19 @@
-"""Normalization over axes, groups and neighbours."""
+"""Normalization over axes, groups and neighbours: BatchNormalization, LayerNormalization, LRN and others."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.table import row, writes
+from dovetail.formats.onnx.windows import channels_first, given_back
+from dovetail.formats.onnx.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def by_channel(value: Any, x: Any) -> Any:
@@ -98,3 +105,53 @@ def _(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 
     squares = ops.pad(ops.square(x), widths)
     total = sum(squares[:, i : i + dims_of(x)[1]] for i in range(size))
     return x / ops.power(total * (alpha / size) + bias, beta)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _axes(operation: Operation) -> list[int] | None:
+    """The axes as numbers from the start, if they are the last ones and their sizes are known."""
+    shape, axis = operation.inputs[0].shape, operation.attrs["axis"]
+    if shape is None:
+        return None
+    axes = sorted(one % len(shape) for one in ([axis] if isinstance(axis, int) else axis or range(len(shape))))
+    is_last = axes == [*range(len(shape) - len(axes), len(shape))]
+    return axes if is_last and None not in shape[axes[0] :] else None
+
+
+@writes("LayerNormalization", lambda operation: _axes(operation) is not None)
+def _layer_norm(place: Place, x: Ref, gamma: Ref | None, beta: Ref | None, axis: Any, epsilon: float) -> list[Ref]:
+    if not place.has("LayerNormalization"):
+        return place.by_body()
+    start = (_axes(place.operation) or [0])[0]
+    gamma = place.constant(np.ones(place.shapes[0][start:]), x.dtype) if gamma is None else gamma
+    return place.result("LayerNormalization", x, gamma, beta, axis=start, epsilon=epsilon)
+
+
+@writes("RmsNormalization", lambda operation: _axes(operation) is not None)
+def _rms_norm(place: Place, x: Ref, scale: Ref | None, axis: Any, epsilon: float) -> list[Ref]:
+    start = (_axes(place.operation) or [0])[0]
+    if not place.has("RMSNormalization"):
+        return place.by_body()
+    scale = place.constant(np.ones(place.shapes[0][start:]), x.dtype) if scale is None else scale
+    return place.result("RMSNormalization", x, scale, axis=start, epsilon=epsilon)
+
+
+def _has_batches(operation: Operation) -> bool:
+    shape, (channels,) = operation.inputs[0].shape, operation.inputs[1].shape or (None,)
+    is_channel = shape and len(shape) > 1 and operation.attrs["axis"] % len(shape) in (1, len(shape) - 1)
+    return bool(is_channel and channels and operation.inputs[0].dtype.name == "float32")
+
+
+@writes("BatchNormalization", _has_batches)
+def _batch_norm(
+    place: Place, x: Ref, mean: Ref, variance: Ref, offset: Ref | None, scale: Ref | None, axis: int, epsilon: float
+) -> list[Ref]:
+    shape, (channels,) = place.shapes[0], place.shapes[1]
+    rank, layout = len(shape) - 2, "channels_first" if axis % len(shape) == 1 else "channels_last"
+    scale = place.constant(np.ones(channels), x.dtype) if scale is None else scale
+    offset = place.constant(np.zeros(channels), x.dtype) if offset is None else offset
+    moved = channels_first(place, x, rank, layout)
+    normalized = place.node("BatchNormalization", moved, scale, offset, mean, variance, epsilon=epsilon)
+    return given_back(place, normalized, rank, layout)

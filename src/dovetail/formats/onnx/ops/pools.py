@@ -1,4 +1,4 @@
-"""Convolutions and pools, whose channels are the second axis."""
+"""Pools, whose channels are the second axis: MaxPool, AveragePool, LpPool, GlobalMaxPool and others, MaxUnpool."""
 
 from __future__ import annotations
 
@@ -11,117 +11,20 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import counted, is_tensor, recorded, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
+from dovetail.formats.nodes.bodies import add_wider
+from dovetail.formats.nodes.constants import counted, is_tensor, within
 from dovetail.formats.nodes.waiting import wait_for
-from dovetail.formats.onnx.ops.shapes import more
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.sizes import computing, held, more
+from dovetail.formats.onnx.table import body, row, writes
+from dovetail.formats.onnx.windows import FIRST, WINDOW, channels_first, given_back, image_of, pad_attributes, paddings
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
 
-FIRST = "channels_first"
-WINDOW = "kernel_shape:size strides dilations pads auto_pad:auto"
+add_wider(body, "MaxPool1DGrad MaxPoolGrad MaxPool3DGrad: float16 > float32")  # ONNX Runtime refuses it as it runs
 
 
-def paddings(
-    x: Any, size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Any, auto: str
-) -> list[tuple[Any, Any]]:
-    """The widths before and after each spatial axis.
-
-    Raises:
-        Unreadable: they wait for sizes.
-    """
-    rank = len(size)
-    if auto in ("NOTSET", "VALID"):
-        pads = pads if pads and auto == "NOTSET" else [0] * 2 * rank
-        return list(zip(pads[:rank], pads[rank:], strict=True))
-    widths = []
-    for i in range(rank):
-        reach, length = (size[i] - 1) * dilations[i] + 1, dims_of(x)[2 + i]
-        if is_tensor(length) and strides[i] > 1:
-            wait_for("its padding depends on a size that is not known")
-        is_fixed = is_tensor(length) and strides[i] == 1
-        whole = reach - 1 if is_fixed else more((-(-length // strides[i]) - 1) * strides[i] + reach - length, 0)
-        small, large = whole // 2, whole - whole // 2
-        widths.append((small, large) if auto == "SAME_UPPER" else (large, small))
-    return widths
-
-
-@row(f"Conv: x kernel bias; {WINDOW} group")
-def convolved(
-    x: Any,
-    kernel: Any,
-    bias: Any = None,
-    size: Any = None,
-    strides: Any = None,
-    dilations: Any = None,
-    pads: Any = None,
-    auto: str = "NOTSET",
-    group: int = 1,
-) -> Any:
-    """A convolution; groups are those whose number the channels and the kernel's inputs give."""
-    rank = len(kernel.shape) - 2
-    strides, dilations = strides or [1] * rank, dilations or [1] * rank
-    widths = paddings(x, size or kernel.shape[2:], strides, dilations, pads, auto)
-    if any(map(is_tensor, itertools.chain(*widths))):
-        x, widths = ops.pad(x, [(0, 0), (0, 0), *widths]), [(0, 0)] * rank
-    if x.shape[1] is None and group > 1:  # else nobody could tell the groups
-        batch, _, *sizes = dims_of(x)
-        x = ops.reshape(x, [batch, kernel.shape[1] * group, *sizes])
-    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
-    if rank > 3:
-        raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
-    images = ops.conv(x, kernel, tuple(strides), widths, FIRST, tuple(dilations))
-    return images if bias is None else images + ops.reshape(bias, [1, -1, *[1] * rank])
-
-
-@row(f"ConvTranspose: x kernel bias; {WINDOW} group output_padding:extra output_shape:shape")
-def _(
-    x: Any,
-    kernel: Any,
-    bias: Any = None,
-    size: Any = None,
-    strides: Any = None,
-    dilations: Any = None,
-    pads: Any = None,
-    auto: str = "NOTSET",
-    group: int = 1,
-    extra: Any = None,
-    shape: Any = None,
-) -> Any:
-    rank = len(kernel.shape) - 2
-    strides, dilations, extra = strides or [1] * rank, dilations or [1] * rank, extra or [0] * rank
-    size = list(kernel.shape[2:])
-    sizes: list[Any] = dims_of(x)[2:]
-    full = [(sizes[i] - 1) * strides[i] + (size[i] - 1) * dilations[i] + 1 + extra[i] for i in range(rank)]
-    if shape or auto.startswith("SAME"):
-        less = [(size[i] - 1) * dilations[i] + 1 + extra[i] - strides[i] for i in range(rank)]
-        cut = [full[i] - wanted for i, wanted in enumerate(list(shape)[-rank:])] if shape else less
-        if not all(isinstance(number, int) for number in cut):
-            raise Unreadable("its padding depends on a size that is not known")
-        low = [max(number, 0) - max(number, 0) // 2 if auto != "SAME_UPPER" else max(number, 0) // 2 for number in cut]
-        high = [max(number, 0) - one for number, one in zip(cut, low, strict=True)]
-        spare = [max(-number, 0) for number in cut]
-    else:
-        pads = pads or [0] * 2 * rank
-        low, high, spare = pads[:rank], pads[rank:], [0] * rank
-    exact = [f - e for f, e in zip(full, extra, strict=True)]
-    pairs = zip(ops.split(x, group, 1), ops.split(kernel, group, 0), strict=True) if group > 1 else [(x, kernel)]
-    parts = [enlarged(one, part, strides, dilations, exact) for one, part in pairs]
-    result = parts[0] if group == 1 else ops.concatenate(parts, 1)
-    result = ops.pad(result, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
-    result = result[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
-    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
-
-
-def enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
-    """The gradient of a convolution without padding."""
-    rank = len(full)
-    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
-    shape = [dims_of(x)[0], dims_of(kernel)[-2], *full]
-    return ops.conv_transpose(x, kernel, tuple(strides), "valid", None, FIRST, tuple(dilations), shape)
-
-
-# -- pools ------------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
@@ -174,11 +77,6 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
     return places
 
 
-def _computing(places: Any) -> Any:
-    """NumPy, or the ops, if some positions are not known."""
-    return ops if any(map(is_tensor, places)) else np
-
-
 def _taken(x: Any, places: Any, fill: Any) -> Any:
     """The elements of windows: (batch, channels, windows..., elements...)."""
     sizes = dims_of(x)[2:]
@@ -186,18 +84,13 @@ def _taken(x: Any, places: Any, fill: Any) -> Any:
     high = [more(one[-1, -1] + 1 - n, 0) if one.shape[0] != 0 else 0 for one, n in zip(places, sizes, strict=True)]
     x = ops.pad(x, [(0, 0), (0, 0), *zip(low, high, strict=True)], "constant", fill)
     for i, one in enumerate(places):  # each axis becomes two: the windows, and the elements of one
-        at = _held(_computing(places).reshape(one + low[i], [-1]), "int32")
+        at = held(computing(*places).reshape(one + low[i], [-1]), "int32")
         axis = 2 + 2 * i
         x = OPS["GatherV2"](x, at, axis)
         dims = dims_of(x)
         x = ops.reshape(x, [*dims[:axis], *dims_of(one), *dims[axis + 1 :]])
     rank = len(places)
     return ops.transpose(x, [0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)])
-
-
-def _held(value: Any, dtype: Any) -> Any:
-    """An array as a constant, or a tensor, of a dtype."""
-    return ops.cast(value, dtype) if is_tensor(value) else recorded(value, dtype)
 
 
 def _is_plain(x: Any, window: Window, ceil: int) -> bool:
@@ -235,7 +128,7 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: 
 def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
     """The places of the largest elements of windows in the flat input."""
     taken = _taken(x, places, lowest)
-    rank, sizes, xp = len(places), dims_of(x)[2:], _computing(places)
+    rank, sizes, xp = len(places), dims_of(x)[2:], computing(*places)
     dims = dims_of(taken)
     flat = ops.argmax(ops.reshape(taken, [*dims[: 2 + rank], -1]), -1)
     steps = [math.prod(sizes[:i]) if storage_order else math.prod(sizes[i + 1 :]) for i in range(rank)]
@@ -245,7 +138,7 @@ def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
         shape: list[Any] = [1] * (2 * rank)
         shape[i], shape[rank + i] = dims_of(one)
         grid = grid + xp.reshape(one * steps[i], shape)
-    grid = _held(xp.reshape(grid, [1, 1, *dims_of(grid)[:rank], -1]), "int64")
+    grid = held(xp.reshape(grid, [1, 1, *dims_of(grid)[:rank], -1]), "int64")
     shape = [*dims[: 2 + rank], dims_of(grid)[-1]]
     at = OPS["TakeAlongAxis"](ops.broadcast_to(grid, shape), ops.expand_dims(flat, -1), -1)
     batch, channels = dims_of(x)[:2]
@@ -265,10 +158,10 @@ def averaged(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
     axes = [*range(2 + rank, 2 + 2 * rank)]
     count: Any = 1
     for i, (one, (low, high)) in enumerate(zip(places, window.widths, strict=True)):
-        length, xp = dims_of(x)[2 + i], _computing([one])
+        length, xp = dims_of(x)[2 + i], computing([one])
         first, last = (-low, length + high) if padded else (0, length)
         inside = xp.sum(xp.where(xp.logical_and(one >= first, one < last), 1, 0), 1)
-        count = count * _held(xp.reshape(inside, [-1 if i == axis else 1 for axis in range(rank)]), x.dtype)
+        count = count * held(xp.reshape(inside, [-1 if i == axis else 1 for axis in range(rank)]), x.dtype)
     return ops.sum(_taken(x, places, 0), axes) / count
 
 
@@ -295,3 +188,87 @@ def _(x: Any) -> Any:
 def _(x: Any, p: int = 2) -> Any:
     total = ops.sum(ops.power(ops.absolute(x), float(p)), [*range(2, len(x.shape))], True)
     return ops.power(total, 1 / p)
+
+
+@row("MaxUnpool: x at shape!; kernel_shape:size strides pads")
+def _(x: Any, at: Any, shape: Any = None, size: Any = (), strides: Any = None, pads: Any = None) -> Any:
+    """Elements at their places in the flat result, zeros elsewhere."""
+    rank = len(size)
+    strides, pads = strides or [1] * rank, pads or [0] * 2 * rank
+    dims = dims_of(x)
+    sizes = [(dims[2 + i] - 1) * strides[i] + size[i] - pads[i] - pads[i + rank] for i in range(rank)]
+    count = math.prod([*dims[:2], *sizes])
+    flat = ops.tensor_scatter_update(
+        ops.zeros([count], x.dtype), ops.reshape(ops.cast(at, "int32"), [-1, 1]), ops.reshape(x, [-1])
+    )
+    image = ops.reshape(flat, [*dims[:2], *sizes])
+    if shape is None:
+        return image
+    return ops.pad(image, [(0, 0), (0, 0), *((0, wanted - own) for wanted, own in zip(shape[2:], sizes, strict=True))])
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+MAXIMA, MEANS = POOLS["MaxPool"], POOLS["AvgPool"]
+
+
+def _pool(place: Place, size: Any, strides: Any, padding: str, layout: str) -> dict[str, Any]:
+    windows = Windows(size, strides, (1,) * len(size), padding)
+    return {"kernel_shape": size, "strides": strides, **pad_attributes(windows, image_of(place.shapes[0], layout)[0])}
+
+
+@writes(" ".join(MAXIMA))
+def _max_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
+    rank = len(size)
+    x = channels_first(place, x, rank, layout)
+    pooled = place.node("MaxPool", x, **_pool(place, size, strides, padding, layout))
+    return given_back(place, pooled, rank, layout)
+
+
+@writes(" ".join(MEANS))
+def _mean_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
+    rank = len(size)
+    x = channels_first(place, x, rank, layout)
+    pooled = place.node("AveragePool", x, **_pool(place, size, strides, padding, layout))
+    return given_back(place, pooled, rank, layout)
+
+
+def _positions(place: Place, x: Ref, size: Any, *moves: Any) -> Ref:
+    """The flat positions of the maxima of an image whose channels are first."""
+    return place.several("MaxPool", x, dtypes=[x.dtype, "int64"], **_pool(place, size, *moves))[1]
+
+
+@writes(" ".join(f"{name}Grad" for name in MAXIMA))
+def _max_gradient(place: Place, x: Ref, g: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
+    rank, flat = len(size), place.constant([-1])
+    x, g = (channels_first(place, one, rank, layout) for one in (x, g))
+    positions = place.node("Reshape", _positions(place, x, size, strides, padding, layout), flat)
+    count = place.node("Reshape", place.node("Size", x, dtype="int64"), flat)
+    zeros = place.node("Expand", place.constant([0], x.dtype), count)
+    sums = place.node("ScatterElements", zeros, positions, place.node("Reshape", g, flat), axis=0, reduction="add")
+    return given_back(place, place.node("Reshape", sums, place.shape(x), allowzero=1), rank, layout)
+
+
+@writes(" ".join(f"{name}GradGrad" for name in MAXIMA))
+def _max_second(place: Place, x: Ref, h: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
+    rank = len(size)
+    x, h = (channels_first(place, one, rank, layout) for one in (x, h))
+    positions = _positions(place, x, size, strides, padding, layout)
+    largest = place.node("Gather", place.node("Reshape", h, place.constant([-1])), positions)
+    return given_back(place, largest, rank, layout)
+
+
+@body(" ".join(f"{name}Grad" for name in MEANS))
+def _mean_gradient(op: Any, x: Any, g: Any, size: Any, strides: Any, padding: str, layout: str) -> Any:
+    """Each window's gradient, divided by the number of its elements, to all of them: a convolution's gradient."""
+    rank, ones = len(size), (1,) * len(size)
+    moves = strides, padding, ones, "channels_last"
+    kernel = ops.ones((*size, 1, 1), x.dtype)
+    sizes, channels = image_of(dims_of(x), layout)
+    g = g if layout == "channels_first" else ops.transpose(g, (0, rank + 1, *range(1, rank + 1)))
+    counts = OPS[CONVOLUTIONS[""][rank - 1]](ops.ones((1, *sizes, 1), x.dtype), kernel, *moves)
+    steps = dims_of(g)[2:]
+    spread = ops.reshape(g, (-1, *steps, 1)) / counts
+    gradient = OPS[CONVOLUTIONS["BackpropInput"][rank - 1]]((dims_of(spread)[0], *sizes, 1), kernel, spread, *moves)
+    gradient = ops.reshape(gradient, (-1, channels, *sizes))
+    return gradient if layout == "channels_first" else ops.transpose(gradient, (0, *range(2, rank + 2), 1))

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.casting import cast_to
-from dovetail.formats.onnx.ops.pools import convolved
+from dovetail.formats.onnx.ops.convolutions import convolved
 from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import DTYPES, PACKED, dtype_of
 from dovetail.ops.shapes.shape import dims_of

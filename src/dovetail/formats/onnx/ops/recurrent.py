@@ -1,4 +1,4 @@
-"""Recurrent layers, in one direction or both."""
+"""Recurrent layers, in one direction or both: RNN, GRU, LSTM."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.ops.arithmetic import hard_sigmoid
-from dovetail.formats.onnx.ops.shapes import reversed_rows
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.ops.activations import hard_sigmoid
+from dovetail.formats.onnx.ops.slicing import reversed_rows
+from dovetail.formats.onnx.table import row, writes
+from dovetail.formats.onnx.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
 from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 # name of an activation → the function of (x, alpha, beta), with the defaults of the numbers
 ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] = {
@@ -218,3 +224,66 @@ def _(
     if fast is not None:
         fast = None if is_lstm and (variant or peephole is not None) else partial(fast, variant)
     return layer(partial(cell, variant), fast, names, x, weights, lengths, states, **other)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _weights(place: Place, x: Ref, order: Any) -> Ref:
+    """A matrix (features, gates · units) as ONNX's (1, gates · units, features), its gates in another order."""
+    return place.node("Unsqueeze", place.node("Transpose", _gates(place, x, order), perm=[1, 0]), place.constant([0]))
+
+
+def _gates(place: Place, x: Ref, order: Any) -> Ref:
+    """The parts along the last axis in another order."""
+    if [*order] == sorted(order):
+        return x
+    count = len(order) if place.opset >= 18 else None
+    parts = place.several("Split", x, dtypes=[x.dtype] * len(order), axis=-1, num_outputs=count)
+    return place.node("Concat", [parts[number] for number in order], axis=-1)
+
+
+def _write(place: Place, type: str, x: Ref, states: Any, matrices: Any, bias: Ref | None, **attrs: Any) -> list[Ref]:
+    """The outputs of all steps, and the states behind the last."""
+    axis = place.constant([0])
+    given = [None if bias is None else place.node("Unsqueeze", bias, axis), None]
+    given += [place.node("Unsqueeze", state, axis) for state in states]
+    dtypes = [x.dtype] * (1 + len(states))
+    by_step = place.node("Transpose", x, perm=[1, 0, 2])
+    units = place.made[-1][-1]
+    outputs, *last = place.several(type, by_step, *matrices, *given, dtypes=dtypes, hidden_size=units, **attrs)
+    outputs = place.node("Transpose", place.node("Squeeze", outputs, place.constant([1])), perm=[1, 0, 2])
+    return [outputs, *(place.node("Squeeze", state, axis) for state in last)]
+
+
+IOFC = (0, 3, 1, 2)  # ONNX's order of the gates of an LSTM, by their numbers here
+
+
+def _is_run(operation: Operation) -> bool:
+    """Whether ONNX Runtime has a kernel, for float32 alone and not for a batch of none, and the units are known."""
+    x, units = operation.inputs[0], (operation.outputs[-1].shape or (None,))[-1]
+    return x.dtype.name == "float32" and x.shape is not None and 0 not in x.shape and units is not None
+
+
+@writes("LSTM", _is_run)
+def _write_lstm(place: Place, x: Ref, h: Ref, c: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
+    matrices = [_weights(place, one, IOFC) for one in (kernel, recurrent)]
+    if bias is not None:
+        moved = _gates(place, bias, IOFC)
+        bias = place.node("Concat", [moved, place.constant(np.zeros(place.shapes[-1]), x.dtype)], axis=0)
+    return _write(place, "LSTM", x, (h, c), matrices, bias)
+
+
+@writes("GRU", _is_run)
+def _write_gru(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
+    matrices = [_weights(place, one, range(3)) for one in (kernel, recurrent)]
+    bias = None if bias is None else place.node("Reshape", bias, place.constant([-1]))
+    return _write(place, "GRU", x, (h,), matrices, bias, linear_before_reset=1)
+
+
+@writes("GRUResetBefore", _is_run)
+def _gru_before(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
+    matrices = [_weights(place, one, range(3)) for one in (kernel, recurrent)]
+    if bias is not None:
+        bias = place.node("Concat", [bias, place.constant(np.zeros(place.shapes[-1]), x.dtype)], axis=0)
+    return _write(place, "GRU", x, (h,), matrices, bias)

@@ -1,14 +1,43 @@
-"""Reductions along axes."""
+"""Reductions along axes: ReduceSum and others, ArgMax, ArgMin; sums and products so far: CumSum, CumProd."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import filled
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.ops.shapes import COPIES
+from dovetail.formats.onnx.table import body, row, rows, writes
+from dovetail.formats.onnx.written_nodes import LAST, Place, Ref
+from dovetail.graph.operation import Operation
+from dovetail.ops.shapes.shape import dims_of
+
+rows("""
+ReduceSum 1-12 < Sum: x; axes:axis keepdims@bool|1
+ReduceSum 13 < Sum: x axis!; keepdims@bool|1
+ReduceMean 1-17 < Mean: x; axes:axis keepdims@bool|1
+ReduceMean 18 < Mean: x axis!; keepdims@bool|1
+ReduceProd 1-17 < Prod: x; axes:axis keepdims@bool|1
+ReduceProd 18 < Prod: x axis!; keepdims@bool|1
+ReduceMax 1-17 < Max: x; axes:axis keepdims@bool|1
+ReduceMax 18 < Max: x axis!; keepdims@bool|1
+ReduceMin 1-17 < Min: x; axes:axis keepdims@bool|1
+ReduceMin 18 < Min: x axis!; keepdims@bool|1
+ReduceL2 1-17 < EuclideanNorm: x; axes:axis keepdims@bool|1
+ReduceL2 18 < EuclideanNorm: x axis!; keepdims@bool|1
+ReduceLogSumExp 1-17 < LogSumExp: x; axes:axis keepdims@bool|1
+ReduceLogSumExp 18 < LogSumExp: x axis!; keepdims@bool|1
+ArgMax ArgMin: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
+CumSum = Cumsum: x axis!; exclusive@bool reverse@bool
+CumProd = Cumprod: x axis!; exclusive@bool reverse@bool
+""")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -98,3 +127,93 @@ def _last_index(function: Callable[..., Any], x: Any, axis: int, keepdims: int) 
     """The last of several positions, which is the first one from behind."""
     from_behind = ops.cast(function(ops.flip(x, axis), axis, bool(keepdims)), "int64")
     return ops.cast(ops.shape(x)[axis], "int64") - 1 - from_behind
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _has_no_axis(operation: Operation) -> bool:
+    return operation.attrs["axis"] == ()
+
+
+body("Sum Prod Max Min Mean", _has_no_axis)(lambda op, x, axis, keepdims: x)
+
+
+@body("Mean", lambda operation: 0 in (operation.inputs[0].shape or ()))
+def _mean_of_none(op: Any, *args: Any) -> Any:
+    return op.body(*args)
+
+
+@writes("SumLike")
+def _sum_like(place: Place, g: Ref, like: Ref) -> list[Ref]:
+    """A sum over the axes along which a value was repeated."""
+    whole, part = place.shapes
+    if whole is not None and part is not None and None not in (*whole[len(whole) - len(part) :], *part):
+        added = len(whole) - len(part)
+        axes = [*range(added), *(added + i for i, n in enumerate(part) if n == 1 and whole[added + i] != 1)]
+        total = place.node("ReduceSum", g, place.constant(axes), keepdims=0) if axes else g
+        return place.result("Reshape", total, place.ints(part), allowzero=int(0 in part) or None)
+    if part is None or whole is None:
+        raise place.refused(ValueError, "the ranks of its inputs must be known; give them by set_shape(shape).")
+    added = len(whole) - len(part)
+    total = place.node("ReduceSum", g, place.constant([*range(added)]), keepdims=0) if added else g
+    for axis, size in enumerate(part):
+        if size == 1 and whole[added + axis] != 1:
+            total = place.node("ReduceSum", total, place.constant([axis]), keepdims=1)
+        elif size is None:
+            total = _sum_along(place, total, like, axis)
+    return place.result("Identity", total)
+
+
+def _sum_along(place: Place, total: Ref, like: Ref, axis: int) -> Ref:
+    """A sum along an axis if the size of the other value is 1 there: the axis as (repetitions, size), and their sum."""
+    whole, part = place.shape(total), place.shape(like)
+    size = place.node("Slice", part, place.constant([axis]), place.constant([axis + 1]))
+    all_of_it = place.node("Slice", whole, place.constant([axis]), place.constant([axis + 1]))
+    one = place.node("Max", size, place.constant([1]))
+    parts = [
+        place.node("Slice", whole, place.constant([0]), place.constant([axis])),
+        place.node("Div", all_of_it, one),
+        size,
+        place.node("Slice", whole, place.constant([axis + 1]), place.constant([LAST])),
+    ]
+    shape = place.node("Concat", parts, axis=0)
+    repeated = place.node("Reshape", total, shape, allowzero=int(place.opset > COPIES) or None)
+    return place.node("ReduceSum", repeated, place.constant([axis]), keepdims=0)
+
+
+@writes("ArgMax ArgMin")
+def _position(place: Place, x: Ref, axis: Any, keepdims: bool) -> list[Ref]:
+    type, is_flat = place.operation.type, axis is None
+    flat = place.node("Reshape", x, place.constant([-1])) if is_flat else x
+    position = place.node(
+        type, flat, dtype="int64", axis=0 if is_flat else axis, keepdims=int(keepdims and not is_flat)
+    )
+    if is_flat and keepdims:
+        position = place.node("Reshape", position, place.constant([1] * len(place.shapes[0])))
+    return place.result("Cast", position, to=place.operation.outputs[0].dtype)
+
+
+def _each_before(x: Any, axis: int, exclusive: bool, reverse: bool, fill: float) -> Any:
+    """For each element those before it along an axis, on a new last axis; another number in place of those behind."""
+    rank, size = len(x.shape), dims_of(x)[axis]
+    order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+    moved = ops.expand_dims(ops.transpose(x, order), -2)
+    rows, columns = ops.expand_dims(OPS["Iota"](size), 1), ops.expand_dims(OPS["Iota"](size), 0)
+    compare = {(False, False): ops.less_equal, (True, False): ops.less}
+    compare |= {(False, True): ops.greater_equal, (True, True): ops.greater}
+    before = ops.where(compare[exclusive, reverse](columns, rows), moved, ops.full_like(moved, fill))
+    return ops.transpose(before, [*(order.index(i) for i in range(rank)), rank])
+
+
+@body("CumulativeLogsumexp")
+def _cumulative(op: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    before = _each_before(x, axis, exclusive, reverse, -math.inf)
+    most = ops.max(before, -1, keepdims=True)
+    safe = ops.where(ops.isfinite(most), most, ops.zeros_like(most))
+    return ops.squeeze(ops.log(ops.sum(ops.exp(before - safe), -1, keepdims=True)) + safe, -1)
+
+
+@body("Cumprod")
+def _cumulative_product(op: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    return ops.prod(_each_before(x, axis, exclusive, reverse, 1), -1)

@@ -1,4 +1,4 @@
-"""Images in other sizes: each element is one of the input, or a sum of some."""
+"""Images in other sizes, of whose elements each is one of the input, or a sum of some: Resize, Upsample."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import is_tensor, recorded, within
+from dovetail.formats.nodes.constants import is_tensor, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.waiting import wait_for
-from dovetail.formats.onnx.ops.shapes import less, more, numbers
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.sizes import computing, held, less, more, numbers
+from dovetail.formats.onnx.table import row, writes
+from dovetail.formats.onnx.windows import channels_first, given_back
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.image.kernels import Kernel, cubic, triangle
 from dovetail.ops.shapes.shape import dims_of
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 # Positions and weights are computed by NumPy, or by ops of the same names if they depend on values.
 NEAREST: dict[str, Callable[[Any, Any], Any]] = {  # (NumPy or ops, positions) → whole positions
@@ -83,16 +87,6 @@ def _whole(value: Any) -> Any:
     return ops.cast(value, "int32") if is_tensor(value) else int(value)
 
 
-def _computing(*values: Any) -> Any:
-    """NumPy, or the ops, if one of some values is not known."""
-    return ops if any(map(is_tensor, values)) else np
-
-
-def _held(value: Any, dtype: Any) -> Any:
-    """An array as a constant, or a tensor, of a dtype."""
-    return ops.cast(value, dtype) if is_tensor(value) else recorded(value, dtype)
-
-
 def _each(values: Any) -> list[Any]:
     """The numbers of an input marked `?`, in float32 where they are not known."""
     return [] if values is None else numbers(values, "float32")
@@ -132,35 +126,52 @@ def _(
         scales = [size / one if is_tensor(one) or one else 1.0 for size, one in zip(sizes, known, strict=True)]
         if policy != "stretch":
             scales = [functools.reduce(less if policy == "not_larger" else more, scales)] * len(axes)
-            sizes = [_computing(scales[0]).floor(scales[0] * one + 0.5) for one in known]
+            sizes = [computing(scales[0]).floor(scales[0] * one + 0.5) for one in known]
     lengths = sizes or [scale * one for scale, one in zip(scales, known, strict=True)]
     dtype = x.dtype
     kernel, reach = (cubic(-a), 2) if mode == "cubic" else (triangle, 1)
     for i, axis in enumerate(axes):
         size, length, scale = known[i], lengths[i], scales[i]
         part = [roi[i], roi[i + len(axes)]] if roi else [0.0, 1.0]
-        xp = _computing(length, scale, size, *part)
-        if _computing(scale, *part) is np and [scale, *part] == [1, 0.0, 1.0]:
+        xp = computing(length, scale, size, *part)
+        if computing(scale, *part) is np and [scale, *part] == [1, 0.0, 1.0]:
             continue
         at = _positions(xp, positions or "asymmetric", size, length, scale, part)
         if mode == "nearest":
             nearest_places = xp.clip(NEAREST[nearest or "floor"](xp, at), 0, size - 1)
-            x = OPS["GatherV2"](x, _held(nearest_places, "int32"), axis)
+            x = OPS["GatherV2"](x, held(nearest_places, "int32"), axis)
         else:
             weights = _weights(xp, at, size, kernel, reach, scale, bool(excludes), bool(antialias))
             wide = x if x.dtype.is_floating else ops.cast(x, "float32")
             if antialias:
-                turned = _held(xp.transpose(weights), wide.dtype)
+                turned = held(xp.transpose(weights), wide.dtype)
                 x = ops.moveaxis(ops.matmul(ops.moveaxis(wide, axis, -1), turned), -1, axis)
             else:
                 shape = [-1, *[1] * (len(x.shape) - 1 - axis)]
                 x = sum(
-                    OPS["GatherV2"](wide, _held(weights[0][:, k], "int32"), axis)
-                    * _held(xp.reshape(weights[1][:, k], shape), wide.dtype)
+                    OPS["GatherV2"](wide, held(weights[0][:, k], "int32"), axis)
+                    * held(xp.reshape(weights[1][:, k], shape), wide.dtype)
                     for k in range(2 * reach)
                 )
         if positions == "tf_crop_and_resize":
             is_outside = xp.logical_or(xp.less(at, 0), xp.greater(at, size - 1))
             is_outside = xp.reshape(is_outside, [-1, *[1] * (len(x.shape) - 1 - axis)])
-            x = ops.where(_held(is_outside, "bool"), ops.cast(outside, x.dtype), x)
+            x = ops.where(held(is_outside, "bool"), ops.cast(outside, x.dtype), x)
     return x if x.dtype == dtype else ops.cast(ops.clip(ops.rint(x), dtype.min, dtype.max), dtype)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+RESIZED = {
+    "ResizeNearestNeighbor": {"mode": "nearest", "nearest_mode": "round_prefer_ceil"},
+    "ResizeBilinear": {"mode": "linear"},
+}
+
+
+@writes(" ".join(RESIZED), lambda operation: operation.inputs[0].dtype.name == "float32")
+def _resize(place: Place, x: Ref, size: Any, layout: str) -> list[Ref]:
+    x = channels_first(place, x, 2, layout)
+    kept = place.node("Slice", place.shape(x), place.constant([0]), place.constant([2]))
+    sizes = place.node("Concat", [kept, place.ints(size)], axis=0)
+    attrs = {**RESIZED[place.operation.type], "coordinate_transformation_mode": "half_pixel"}
+    return given_back(place, place.node("Resize", x, None, None, sizes, **attrs), 2, layout)

@@ -1,4 +1,4 @@
-"""Nodes of sequences and optional values, which are lists and values of the host while a model is read."""
+"""Sequences and optional values, which are lists and values of the host while a model is read: SequenceAt, Optional."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
 from dovetail.formats.onnx.ops.control import bounded
-from dovetail.formats.onnx.ops.shapes import numbers, scalar
+from dovetail.formats.onnx.sizes import numbers, scalar
 from dovetail.formats.onnx.table import special
 from dovetail.ops.shapes.shape import dims_of
 

@@ -1,4 +1,4 @@
-"""Spectra, and windows of signals."""
+"""Spectra and windows of signals: DFT, STFT, HannWindow and others, MelWeightMatrix; complex numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.nodes.constants import counted, recorded, within
-from dovetail.formats.onnx.table import row
+from dovetail.formats.onnx.table import no_way, row, writes
 from dovetail.formats.onnx.tensors import dtype_of
+from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
+
+no_way(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 @row(
@@ -63,6 +69,8 @@ WINDOWS = {
     "HammingWindow": [25 / 46, -21 / 46],
     "BlackmanWindow": [0.42, -0.5, 0.08],
 }
+
+
 for _type, _factors in WINDOWS.items():
 
     @row(f"{_type}: size!; output_datatype:number periodic")
@@ -87,3 +95,36 @@ def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 
         falling = (right - at) / (right - center)
     shares = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
     return recorded(shares, dtype_of(number))
+
+
+# -- writing: the parts of complex numbers are on a last axis of two elements -----------------------------------------
+
+HAVE_PARTS = ("Complex", "Real", "Imag", "Abs", "RFFT", "Shape")
+
+
+@writes("Complex")
+def _complex(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    """Both parts, which have the same shape."""
+    return place.result("Concat", [place.node("Unsqueeze", one, place.constant([-1])) for one in (x, y)], axis=-1)
+
+
+@writes("Real Imag", lambda operation: operation.inputs[0].dtype.is_complex)
+def _part(place: Place, x: Ref) -> list[Ref]:
+    return place.result("Gather", x, place.constant(int(place.operation.type == "Imag")), axis=-1)
+
+
+@writes("Abs", lambda operation: operation.inputs[0].dtype.is_complex)
+def _length(place: Place, x: Ref) -> list[Ref]:
+    axes = (x, place.constant([-1])) if place.opset >= 18 else (x,)
+    return place.result("ReduceL2", *axes, axes=None if len(axes) > 1 else [-1], keepdims=0)
+
+
+@writes("RFFT")
+def _transform(place: Place, x: Ref, fft_length: int | None) -> list[Ref]:
+    """The discrete transform; an axis of one element says that the numbers are real."""
+    rank = len(place.shapes[0])
+    parts = place.node("Unsqueeze", x, place.constant([-1]))
+    length = None if fft_length is None else place.constant(fft_length)
+    if place.opset < 20:
+        return place.result("DFT", parts, length, axis=rank - 1, onesided=1)
+    return place.result("DFT", parts, length, place.constant(rank - 1), onesided=1)

@@ -1,4 +1,4 @@
-"""Bodies of ops that ONNX's operators compute together, since it has no operator for them, or not for all dtypes."""
+"""Special functions: Erf; bodies of those that ONNX lacks, such as Lgamma and Atan2, in double precision."""
 
 from __future__ import annotations
 
@@ -6,148 +6,12 @@ import math
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.base.table import OPS
-from dovetail.core.dtypes import as_dtype
-from dovetail.formats.nodes.bodies import add_wider, by, of
-from dovetail.formats.onnx.table import body
-from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.formats.nodes.bodies import add_wider, of
+from dovetail.formats.onnx.table import body, rows
 
-# Dtypes with too few digits, or that ONNX Runtime refuses as it runs.  `formats.nodes.kernels` knows those without a
-# kernel.
-WIDER = """
-Lgamma Polygamma Erfc Erfinv BesselI0 BesselI1: float16 bfloat16 float32 > float64
-Expm1 Log1p: float16 bfloat16 > float32
-LeftShift RightShift: int8 int16 uint16 > int32
-TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin: float16 > float32
-MaxPool1DGrad MaxPoolGrad MaxPool3DGrad: float16 > float32
-TensorScatterMax TensorScatterMin: bool > int32
-"""
-
-add_wider(body, WIDER)
-
-
-def _has_no_axis(operation: Operation) -> bool:
-    return operation.attrs["axis"] == ()
-
-
-body("Sum Prod Max Min Mean", _has_no_axis)(lambda op, x, axis, keepdims: x)
-body("LogicalXor", of("bool"))(by("NotEqual"))
-
-
-@body("ClipByValue", lambda operation: not _is_in_order(operation))
-def _clip(op: Any, *args: Any) -> Any:
-    return op.body(*args)
-
-
-def _is_in_order(operation: Operation) -> bool:
-    """Whether the lower end is known to be below the upper one, for ONNX gives the upper one if it is not."""
-    ends = [tensor.op.attrs["value"] for tensor in operation.inputs[1:] if tensor.op.type == "Const"]
-    return len(operation.inputs) == 2 or (len(ends) == 2 and bool(ends[0] <= ends[1]))
-
-
-@body("Einsum", lambda operation: len({_dots(operation, i) for i in range(len(operation.inputs))} - {0}) > 1)
-def _einsum(op: Any, inputs: Any, equation: str) -> Any:
-    """Give each ellipsis as many axes as the others have."""
-    letters = equation.partition("->")[0].split(",")
-    counts = [len(x.shape) - len(part.replace("...", "").strip()) for x, part in zip(inputs, letters, strict=True)]
-    missing = [max(counts) - count if "..." in part else 0 for count, part in zip(counts, letters, strict=True)]
-    at = [part.strip().index(".") if "." in part else 0 for part in letters]
-    filled = zip(inputs, at, missing, strict=True)
-    return op([ops.reshape(x, [*dims_of(x)[:i], *[1] * n, *dims_of(x)[i:]]) for x, i, n in filled], equation)
-
-
-def _dots(operation: Operation, number: int) -> int:
-    """The number of axes for which the ellipsis of an input stands."""
-    part = operation.attrs["equation"].partition("->")[0].split(",")[number].strip()
-    shape: Any = operation.inputs[number].shape
-    return len(shape) - len(part) + 3 if "..." in part else 0
-
-
-@body("Mean", lambda operation: 0 in (operation.inputs[0].shape or ()))
-def _mean(op: Any, *args: Any) -> Any:
-    return op.body(*args)
-
-
-@body("Softmax LogSoftmax", lambda operation: not isinstance(operation.attrs["axis"], int))
-def _along_axes(op: Any, x: Any, axis: Any) -> Any:
-    return op(x, axis[0]) if axis is not None and len(axis) == 1 else op.body(x, axis)
-
-
-# -- exponentials -----------------------------------------------------------------------------------------------------
-
-
-@body("Expm1")
-def _expm1(op: Any, x: Any) -> Any:
-    """Near 0 by the hyperbolic tangent of the half, which loses no digits there."""
-    half = ops.tanh(ops.minimum(ops.maximum(x, -1), 1) * 0.5)
-    return ops.where(ops.less(ops.absolute(x), 1), 2 * half / (1 - half), ops.exp(x) - 1)
-
-
-@body("Log1p")
-def _log1p(op: Any, x: Any) -> Any:
-    """The logarithm of the rounded sum, with the rounding taken back."""
-    near = ops.minimum(x, 1)
-    total = 1 + near
-    ratio = ops.where(ops.equal(total, 1), ops.ones_like(x), near / (total - 1))
-    small = ops.where(ops.equal(total, 1), near, ops.log(total) * ratio)
-    return ops.where(ops.less(x, 1), small, ops.log(1 + x))
-
-
-def _each_before(x: Any, axis: int, exclusive: bool, reverse: bool, fill: float) -> Any:
-    """For each element those before it along an axis, on a new last axis; another number in place of those behind."""
-    rank, size = len(x.shape), dims_of(x)[axis]
-    order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
-    moved = ops.expand_dims(ops.transpose(x, order), -2)
-    rows, columns = ops.expand_dims(OPS["Iota"](size), 1), ops.expand_dims(OPS["Iota"](size), 0)
-    compare = {(False, False): ops.less_equal, (True, False): ops.less}
-    compare |= {(False, True): ops.greater_equal, (True, True): ops.greater}
-    before = ops.where(compare[exclusive, reverse](columns, rows), moved, ops.full_like(moved, fill))
-    return ops.transpose(before, [*(order.index(i) for i in range(rank)), rank])
-
-
-@body("CumulativeLogsumexp")
-def _cumulative(op: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    before = _each_before(x, axis, exclusive, reverse, -math.inf)
-    most = ops.max(before, -1, keepdims=True)
-    safe = ops.where(ops.isfinite(most), most, ops.zeros_like(most))
-    return ops.squeeze(ops.log(ops.sum(ops.exp(before - safe), -1, keepdims=True)) + safe, -1)
-
-
-@body("Cumprod")
-def _cumulative_product(op: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    return ops.prod(_each_before(x, axis, exclusive, reverse, 1), -1)
-
-
-# -- integers ---------------------------------------------------------------------------------------------------------
-
-
-@body("FloorMod", lambda operation: operation.inputs[0].dtype.is_floating)
-def _floor_mod(op: Any, x: Any, y: Any) -> Any:
-    return x - ops.floor(x / y) * y
-
-
-@body("FloorDiv", lambda operation: operation.inputs[0].dtype.is_floating)
-def _floor_div(op: Any, x: Any, y: Any) -> Any:
-    return ops.floor(x / y)
-
-
-@body("RightShift", of("int32", "int64"))
-def _right_shift(op: Any, x: Any, y: Any) -> Any:
-    """The bits of negative numbers are inverted, shifted and inverted again."""
-    unsigned, is_negative = as_dtype(f"u{x.dtype.name}"), ops.less(x, 0)
-    plain = ops.cast(ops.where(is_negative, ops.invert(x), x), unsigned)
-    shifted = ops.cast(op(plain, ops.cast(y, unsigned)), x.dtype)
-    return ops.where(is_negative, ops.invert(shifted), shifted)
-
-
-@body("LeftShift", of("int32", "int64"))
-def _left_shift(op: Any, x: Any, y: Any) -> Any:
-    unsigned = as_dtype(f"u{x.dtype.name}")
-    return ops.cast(op(ops.cast(x, unsigned), ops.cast(y, unsigned)), x.dtype)
-
-
-# -- special functions, in double precision ---------------------------------------------------------------------------
+rows("Erf: x")
+# Dtypes with too few digits.
+add_wider(body, "Lgamma Polygamma Erfc Erfinv BesselI0 BesselI1: float16 bfloat16 float32 > float64")
 
 
 def _polynomial(x: Any, coefficients: Any) -> Any:
@@ -329,23 +193,3 @@ def _atan2(op: Any, y: Any, x: Any) -> Any:
     ratio = ops.where(are_infinite, ops.sign(y) * ops.sign(x), y / ops.where(are_zeros, ops.ones_like(x), x))
     turn = ops.where(is_left, ops.where(is_down, -math.pi, math.pi), 0.0)
     return ops.arctan(ratio) + ops.cast(turn, y.dtype)
-
-
-# -- positions --------------------------------------------------------------------------------------------------------
-
-
-@body("StridedSliceGrad")
-def _scattered(op: Any, g: Any, shape: Any, begin: Any, end: Any, strides: Any, *masks: int) -> Any:
-    """The numbers of the positions are sliced, and the gradient put there among zeros."""
-    sizes = ops.convert(shape, dtype="int32")
-    count = ops.prod(sizes)
-    places = OPS["StridedSlice"](ops.reshape(OPS["Iota"](count), shape), begin, end, strides, *masks)
-    zeros = OPS["Fill"](ops.reshape(count, (1,)), ops.zeros((), g.dtype))
-    flat = OPS["TensorScatterUpdate"](zeros, ops.reshape(places, (-1, 1)), ops.reshape(g, (-1,)))
-    return ops.reshape(flat, shape)
-
-
-@body("LogMatrixDeterminant", of("float32", "float64"))
-def _log_determinant(op: Any, x: Any) -> Any:
-    determinant = OPS["MatrixDeterminant"](x)
-    return ops.sign(determinant), ops.log(ops.absolute(determinant))
