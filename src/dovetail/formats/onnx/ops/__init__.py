@@ -9,7 +9,6 @@ from dovetail.formats.onnx.ops import control as control
 from dovetail.formats.onnx.ops import convolutions as convolutions
 from dovetail.formats.onnx.ops import encoders as encoders
 from dovetail.formats.onnx.ops import features as features
-from dovetail.formats.onnx.ops import float64_convolutions as float64_convolutions
 from dovetail.formats.onnx.ops import images as images
 from dovetail.formats.onnx.ops import indexing as indexing
 from dovetail.formats.onnx.ops import linalg as linalg
@@ -18,6 +17,7 @@ from dovetail.formats.onnx.ops import losses as losses
 from dovetail.formats.onnx.ops import microsoft as microsoft
 from dovetail.formats.onnx.ops import microsoft_quantized as microsoft_quantized
 from dovetail.formats.onnx.ops import normalization as normalization
+from dovetail.formats.onnx.ops import optimizers as optimizers
 from dovetail.formats.onnx.ops import pools as pools
 from dovetail.formats.onnx.ops import quantized as quantized
 from dovetail.formats.onnx.ops import random as random
@@ -30,5 +30,4 @@ from dovetail.formats.onnx.ops import signal as signal
 from dovetail.formats.onnx.ops import slicing as slicing
 from dovetail.formats.onnx.ops import special_functions as special_functions
 from dovetail.formats.onnx.ops import strings as strings
-from dovetail.formats.onnx.ops import training as training
 from dovetail.formats.onnx.ops import trees as trees

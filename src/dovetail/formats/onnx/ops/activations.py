@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dovetail import ops
@@ -70,29 +71,19 @@ def _(x: Any, gate: Any, alpha: float = 1.0) -> Any:
     return x * ops.sigmoid(x * alpha) * gate
 
 
-@row("Hardmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(_hardmax, x, axis)
-
-
 @row("Hardmax 13: x; axis")
 def _hardmax(x: Any, axis: int = -1) -> Any:
     return ops.one_hot(ops.argmax(x, axis), dims_of(x)[axis], axis, x.dtype)
 
 
-@row("Softmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(ops.softmax, x, axis)
-
-
-@row("LogSoftmax 1-12: x; axis")
-def _(x: Any, axis: int = 1) -> Any:
-    return _flattened(ops.log_softmax, x, axis)
-
-
-def _flattened(function: Callable[[Any, int], Any], x: Any, axis: int) -> Any:
+def _flattened(function: Callable[[Any, int], Any], x: Any, axis: int = 1) -> Any:
     """A function along all axes from one on, as if they were one."""
     return ops.reshape(function(as_matrix(x, axis), 1), dims_of(x))
+
+
+row("Hardmax 1-12: x; axis")(partial(_flattened, _hardmax))
+row("Softmax 1-12: x; axis")(partial(_flattened, ops.softmax))
+row("LogSoftmax 1-12: x; axis")(partial(_flattened, ops.log_softmax))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

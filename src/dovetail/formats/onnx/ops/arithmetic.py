@@ -15,7 +15,7 @@ from dovetail.formats.nodes.bodies import add_wider, by, of
 from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Node, Weight
-from dovetail.formats.onnx.string_values import is_of_strings, pair_of
+from dovetail.formats.onnx.ops.strings import is_of_strings, pair_of
 from dovetail.formats.onnx.table import body, row, rows, special, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Narrow, Node
+from dovetail.formats.onnx.ops.constants import same
 from dovetail.formats.onnx.table import rows, special, writes
 from dovetail.formats.onnx.tensors import CARRIERS, DTYPES, PACKED, STRING, dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
@@ -139,9 +140,7 @@ def _bit_cast(node: Node) -> Any:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-@writes("Cast", lambda operation: operation.inputs[0].dtype == operation.attrs["dtype"])
-def _cast_nothing(place: Place, x: Ref, dtype: Any) -> Ref:
-    return x
+writes("Cast", lambda operation: operation.inputs[0].dtype == operation.attrs["dtype"])(same)
 
 
 @writes("Bitcast")

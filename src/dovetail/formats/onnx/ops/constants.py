@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -95,19 +94,11 @@ def _read(place: Place, variable: Any, in_order: bool) -> Ref:
     return place.nodes.writer.variable(variable)
 
 
-@writes("Identity StopGradient PlaceholderWithDefault Tap Print CheckNumerics EnsureShape PreventGradient")
-def _same(place: Place, x: Ref, *args: Any) -> Ref:
+@writes("Identity IdentityN StopGradient PlaceholderWithDefault PreventGradient XlaOptimizationBarrier")
+@writes("Assert CheckNumerics EnsureShape Print Tap")
+def same(place: Place, x: Any, *args: Any) -> Any:
+    """The first of the values that an operation takes, or the list of these, since it gives the same."""
     return x
-
-
-@writes("IdentityN XlaOptimizationBarrier")
-def _same_each(place: Place, xs: Sequence[Ref]) -> Sequence[Ref]:
-    return xs
-
-
-@writes("Assert")
-def _holds(place: Place, condition: Ref, *args: Any) -> Ref:
-    return condition
 
 
 @writes("Iota")

@@ -14,7 +14,7 @@ from dovetail.formats.nodes.constants import recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Later, Node, Weight
-from dovetail.formats.onnx.string_values import elements, is_of_strings, words_at
+from dovetail.formats.onnx.ops.strings import elements, is_of_strings, words_at
 from dovetail.formats.onnx.table import row, special
 
 KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}

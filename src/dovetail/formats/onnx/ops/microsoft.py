@@ -79,14 +79,9 @@ def _(a: Any, b: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> A
     return ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
 
 
-@row(f"{DOMAIN}.Gelu {DOMAIN}.BiasGelu: x bias")
-def _(x: Any, bias: Any = None) -> Any:
-    return ops.gelu(x if bias is None else x + bias, approximate=False)
-
-
-@row(f"{DOMAIN}.FastGelu: x bias")
-def _(x: Any, bias: Any = None) -> Any:
-    return ops.gelu(x if bias is None else x + bias, approximate=True)
+@row(f"{DOMAIN}.Gelu {DOMAIN}.BiasGelu: x bias; +approximate=False", f"{DOMAIN}.FastGelu: x bias; +approximate=True")
+def _(x: Any, approximate: Any, bias: Any = None) -> Any:
+    return ops.gelu(x if bias is None else x + bias, approximate=bool(approximate))
 
 
 @row(f"{DOMAIN}.QuickGelu: x; alpha")

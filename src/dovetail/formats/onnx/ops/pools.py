@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,20 +175,17 @@ def _(x: Any, ceil: int = 0, p: int = 2, **given: Any) -> Any:
     return ops.power(total, 1 / p)
 
 
-@row("GlobalMaxPool: x")
-def _(x: Any) -> Any:
-    return ops.max(x, [*range(2, len(x.shape))], True)
+def _of_all(function: Callable[..., Any], x: Any) -> Any:
+    return function(x, [*range(2, len(x.shape))], True)
 
 
-@row("GlobalAveragePool: x")
-def _(x: Any) -> Any:
-    return ops.mean(x, [*range(2, len(x.shape))], True)
+row("GlobalMaxPool: x")(partial(_of_all, ops.max))
+row("GlobalAveragePool: x")(partial(_of_all, ops.mean))
 
 
 @row("GlobalLpPool: x; p")
 def _(x: Any, p: int = 2) -> Any:
-    total = ops.sum(ops.power(ops.absolute(x), float(p)), [*range(2, len(x.shape))], True)
-    return ops.power(total, 1 / p)
+    return ops.power(_of_all(ops.sum, ops.power(ops.absolute(x), float(p))), 1 / p)
 
 
 @row("MaxUnpool: x at shape!; kernel_shape:size strides pads")
@@ -217,20 +215,11 @@ def _pool(place: Place, size: Any, strides: Any, padding: str, layout: str) -> d
     return {"kernel_shape": size, "strides": strides, **pad_attributes(windows, image_of(place.shapes[0], layout)[0])}
 
 
-@writes(" ".join(MAXIMA))
-def _max_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank = len(size)
+@writes(" ".join((*MAXIMA, *MEANS)))
+def _pooled(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
+    rank, type = len(size), "MaxPool" if place.operation.type in MAXIMA else "AveragePool"
     x = channels_first(place, x, rank, layout)
-    pooled = place.node("MaxPool", x, **_pool(place, size, strides, padding, layout))
-    return given_back(place, pooled, rank, layout)
-
-
-@writes(" ".join(MEANS))
-def _mean_pool(place: Place, x: Ref, size: Any, strides: Any, padding: str, layout: str) -> list[Ref]:
-    rank = len(size)
-    x = channels_first(place, x, rank, layout)
-    pooled = place.node("AveragePool", x, **_pool(place, size, strides, padding, layout))
-    return given_back(place, pooled, rank, layout)
+    return given_back(place, place.node(type, x, **_pool(place, size, strides, padding, layout)), rank, layout)
 
 
 def _positions(place: Place, x: Ref, size: Any, *moves: Any) -> Ref:

@@ -35,6 +35,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] 
     "Softsign": (lambda x, a, b: ops.softsign(x), 0, 0),
     "Softplus": (lambda x, a, b: ops.softplus(x), 0, 0),
 }
+THEIRS, OURS = "iofc", "ifco"  # the order of the gates of an LSTM in ONNX, and here
 OF_LSTM = ("Sigmoid", "Tanh", "Tanh")
 SHARED = "activation_alpha:alphas activation_beta:betas activations clip direction hidden_size:units layout"
 Functions = list[Callable[[Any], Any]]
@@ -160,7 +161,7 @@ def lstm(coupled: int, f: Functions, limited: Any, x: Any, states: Any, *weights
 
 def _whole_lstm(coupled: int, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
     def ordered(whole: Any) -> Any:
-        return cells.gates_in_order(whole, "iofc", "ifco", 0)
+        return cells.gates_in_order(whole, THEIRS, OURS, 0)
 
     own = None if bias is None else sum(map(ordered, ops.split(bias, 2, 0)))
     return ops.lstm(x, states[0], states[1], ops.transpose(ordered(kernel)), ops.transpose(ordered(recurrent)), own)
@@ -256,7 +257,11 @@ def _write(place: Place, type: str, x: Ref, states: Any, matrices: Any, bias: Re
     return [outputs, *(place.node("Squeeze", state, axis) for state in last)]
 
 
-IOFC = (0, 3, 1, 2)  # ONNX's order of the gates of an LSTM, by their numbers here
+def _of_inputs(place: Place, bias: Ref | None) -> Ref | None:
+    """A bias of the inputs, and zeros as that of the states."""
+    if bias is None:
+        return None
+    return place.node("Concat", [bias, place.constant(np.zeros(place.shapes[-1]), bias.dtype)], axis=0)
 
 
 def _is_run(operation: Operation) -> bool:
@@ -267,23 +272,16 @@ def _is_run(operation: Operation) -> bool:
 
 @writes("LSTM", _is_run)
 def _write_lstm(place: Place, x: Ref, h: Ref, c: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
-    matrices = [_weights(place, one, IOFC) for one in (kernel, recurrent)]
-    if bias is not None:
-        moved = _gates(place, bias, IOFC)
-        bias = place.node("Concat", [moved, place.constant(np.zeros(place.shapes[-1]), x.dtype)], axis=0)
-    return _write(place, "LSTM", x, (h, c), matrices, bias)
+    order = [OURS.index(gate) for gate in THEIRS]
+    matrices = [_weights(place, one, order) for one in (kernel, recurrent)]
+    bias = None if bias is None else _gates(place, bias, order)
+    return _write(place, "LSTM", x, (h, c), matrices, _of_inputs(place, bias))
 
 
-@writes("GRU", _is_run)
+@writes("GRU GRUResetBefore", _is_run)
 def _write_gru(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
     matrices = [_weights(place, one, range(3)) for one in (kernel, recurrent)]
+    if place.operation.type == "GRUResetBefore":
+        return _write(place, "GRU", x, (h,), matrices, _of_inputs(place, bias))
     bias = None if bias is None else place.node("Reshape", bias, place.constant([-1]))
     return _write(place, "GRU", x, (h,), matrices, bias, linear_before_reset=1)
-
-
-@writes("GRUResetBefore", _is_run)
-def _gru_before(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
-    matrices = [_weights(place, one, range(3)) for one in (kernel, recurrent)]
-    if bias is not None:
-        bias = place.node("Concat", [bias, place.constant(np.zeros(place.shapes[-1]), x.dtype)], axis=0)
-    return _write(place, "GRU", x, (h,), matrices, bias)

@@ -17,20 +17,6 @@ from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
 rows("""
-ReduceSum 1-12 < Sum: x; axes:axis keepdims@bool|1
-ReduceSum 13 < Sum: x axis!; keepdims@bool|1
-ReduceMean 1-17 < Mean: x; axes:axis keepdims@bool|1
-ReduceMean 18 < Mean: x axis!; keepdims@bool|1
-ReduceProd 1-17 < Prod: x; axes:axis keepdims@bool|1
-ReduceProd 18 < Prod: x axis!; keepdims@bool|1
-ReduceMax 1-17 < Max: x; axes:axis keepdims@bool|1
-ReduceMax 18 < Max: x axis!; keepdims@bool|1
-ReduceMin 1-17 < Min: x; axes:axis keepdims@bool|1
-ReduceMin 18 < Min: x axis!; keepdims@bool|1
-ReduceL2 1-17 < EuclideanNorm: x; axes:axis keepdims@bool|1
-ReduceL2 18 < EuclideanNorm: x axis!; keepdims@bool|1
-ReduceLogSumExp 1-17 < LogSumExp: x; axes:axis keepdims@bool|1
-ReduceLogSumExp 18 < LogSumExp: x axis!; keepdims@bool|1
 ArgMax ArgMin: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
 CumSum = Cumsum: x axis!; exclusive@bool reverse@bool
 CumProd = Cumprod: x axis!; exclusive@bool reverse@bool
@@ -71,62 +57,56 @@ def _log_sum_exp(x: Any, axis: Any, keepdims: bool) -> Any:
     return ops.logsumexp(x, axis, keepdims)
 
 
+def _norm(x: Any, axis: Any, keepdims: bool) -> Any:
+    wide = x if x.dtype.is_floating else ops.cast(x, "float32")
+    return ops.cast(ops.sqrt(ops.sum(ops.square(wide), axis, keepdims)), x.dtype)
+
+
 def _of_floats(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
     """A function of floats; of integers, its result is cut to integers."""
     return ops.cast(function(x if x.dtype.is_floating else ops.cast(x, "float64"), axis, keepdims), x.dtype)
 
 
-# type → the function of (x, axis, keepdims), and the first version whose axes are an input
-REDUCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
-    "ReduceSum": (ops.sum, 13),
-    "ReduceMean": (_mean, 18),
-    "ReduceProd": (ops.prod, 18),
-    "ReduceMax": (partial(_limit, ops.max, _lowest), 18),
-    "ReduceMin": (partial(_limit, ops.min, _highest), 18),
-    "ReduceL1": (lambda x, axis, keepdims: ops.sum(ops.absolute(x), axis, keepdims), 18),
-    "ReduceL2": (
-        lambda x, axis, keepdims: ops.cast(
-            ops.sqrt(ops.sum(ops.square(ops.cast(x, x.dtype if x.dtype.is_floating else "float32")), axis, keepdims)),
-            x.dtype,
-        ),
-        18,
-    ),
-    "ReduceLogSum": (partial(_of_floats, lambda x, axis, keepdims: ops.log(ops.sum(x, axis, keepdims))), 18),
-    "ReduceLogSumExp": (partial(_of_floats, _log_sum_exp), 18),
-    "ReduceSumSquare": (lambda x, axis, keepdims: ops.sum(ops.square(x), axis, keepdims), 18),
+# type → the function of (x, axis, keepdims), the first version whose axes are an input, and Dovetail's type or ""
+REDUCTIONS: dict[str, tuple[Callable[..., Any], int, str]] = {
+    "ReduceSum": (ops.sum, 13, "Sum"),
+    "ReduceMean": (_mean, 18, "Mean"),
+    "ReduceProd": (ops.prod, 18, "Prod"),
+    "ReduceMax": (partial(_limit, ops.max, _lowest), 18, "Max"),
+    "ReduceMin": (partial(_limit, ops.min, _highest), 18, "Min"),
+    "ReduceL1": (lambda x, axis, keepdims: ops.sum(ops.absolute(x), axis, keepdims), 18, ""),
+    "ReduceL2": (_norm, 18, "EuclideanNorm"),
+    "ReduceLogSum": (partial(_of_floats, lambda x, axis, keepdims: ops.log(ops.sum(x, axis, keepdims))), 18, ""),
+    "ReduceLogSumExp": (partial(_of_floats, _log_sum_exp), 18, "LogSumExp"),
+    "ReduceSumSquare": (lambda x, axis, keepdims: ops.sum(ops.square(x), axis, keepdims), 18, ""),
 }
 
 
 def _reduced(
-    function: Callable[..., Any], type: str, x: Any, axes: Sequence[int] | None = None, keepdims: int = 1, noop: int = 0
+    function: Callable[..., Any], x: Any, axes: Sequence[int] | None = None, keepdims: int = 1, noop: int = 0
 ) -> Any:
-    axis = list(axes) if axes else None
-    if axis is None and noop:
-        axis = []
+    axis = list(axes) if axes else [] if noop else None
     return function(x, axis, bool(keepdims))
 
 
-for _type, (_function, _first) in REDUCTIONS.items():
+for _type, (_function, _first, _ours) in REDUCTIONS.items():
     row(
         f"{_type} 1-{_first - 1}: x; axes keepdims",
         f"{_type} {_first}: x axes!; keepdims noop_with_empty_axes:noop",
-    )(partial(_reduced, _function, _type))
+    )(partial(_reduced, _function))
+    if _ours:
+        rows(f"{_type} 1-{_first - 1} < {_ours}: x; axes:axis keepdims@bool|1")
+        rows(f"{_type} {_first} < {_ours}: x axis!; keepdims@bool|1")
 
 
-@row("ArgMax: x; axis keepdims select_last_index:last")
-def _(x: Any, axis: int = 0, keepdims: int = 1, last: int = 0) -> Any:
-    return _last_index(ops.argmax, x, axis, keepdims)
-
-
-@row("ArgMin: x; axis keepdims select_last_index:last")
-def _(x: Any, axis: int = 0, keepdims: int = 1, last: int = 0) -> Any:
-    return _last_index(ops.argmin, x, axis, keepdims)
-
-
-def _last_index(function: Callable[..., Any], x: Any, axis: int, keepdims: int) -> Any:
+def _last_index(function: Callable[..., Any], x: Any, axis: int = 0, keepdims: int = 1, last: int = 0) -> Any:
     """The last of several positions, which is the first one from behind."""
     from_behind = ops.cast(function(ops.flip(x, axis), axis, bool(keepdims)), "int64")
     return ops.cast(ops.shape(x)[axis], "int64") - 1 - from_behind
+
+
+row("ArgMax: x; axis keepdims select_last_index:last")(partial(_last_index, ops.argmax))
+row("ArgMin: x; axis keepdims select_last_index:last")(partial(_last_index, ops.argmin))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
+from dovetail.formats.onnx.ops.strings import is_of_strings, placed, words_at
 from dovetail.formats.onnx.sizes import less, numbers
-from dovetail.formats.onnx.string_values import is_of_strings, placed, words_at
 from dovetail.formats.onnx.table import row, rows, special, writes
 from dovetail.formats.onnx.tensors import CARRIERS, RANKS
 from dovetail.formats.onnx.written_nodes import Place, Ref

@@ -10,6 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import counted, is_tensor, recorded, within
+from dovetail.formats.onnx.ops.constants import same
 from dovetail.formats.onnx.ops.shapes import moved
 from dovetail.formats.onnx.sizes import more, numbers
 from dovetail.formats.onnx.table import body, row, special, writes
@@ -206,9 +207,7 @@ def _slice(place: Place, x: Ref, start: Ref, size: Any) -> list[Ref]:
     return place.result("Slice", x, begin, place.node("Add", begin, place.ints(size)))
 
 
-@writes("PadV2", lambda operation: operation.inputs[0].shape == ())
-def _pad_nothing(place: Place, x: Ref, *args: Any) -> Ref:
-    return x
+writes("PadV2", lambda operation: operation.inputs[0].shape == ())(same)
 
 
 @writes("PadV2")

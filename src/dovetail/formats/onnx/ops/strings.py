@@ -11,11 +11,45 @@ import numpy as np
 from dovetail.core.base.read_limits import fold
 from dovetail.formats.host.arrays import joined, packed
 from dovetail.formats.host.strings import regex_full_match
-from dovetail.formats.nodes.constants import within
+from dovetail.formats.nodes.constants import constant_of, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.nodes import Node, Weight
-from dovetail.formats.onnx.string_values import elements, pair_of, strings_of
+from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.table import special
+
+
+def is_of_strings(value: Any) -> bool:
+    return isinstance(value, Weight) and value.array.dtype.hasobject
+
+
+def _strings(node: Node, index: int = 0) -> np.ndarray:
+    value: Any = node.inputs[index]
+    if not is_of_strings(value):
+        node.refuse(index, "array of strings")
+    return value.array
+
+
+def elements(node: Node) -> np.ndarray:
+    """The elements of an input, strings or numbers, which must be known."""
+    value: Any = node.inputs[0]
+    return value.array if is_of_strings(value) else np.asarray(node.constant(0))
+
+
+def pair_of(node: Node) -> tuple[np.ndarray, ...]:
+    """The strings of two inputs, with one shape."""
+    x, y = _strings(node), _strings(node, 1)
+    within(*np.broadcast_shapes(x.shape, y.shape))
+    return np.broadcast_arrays(x, y)
+
+
+def placed(words: np.ndarray) -> Later:
+    """Strings as their places among themselves."""
+    return Later(recorded(np.arange(words.size).reshape(words.shape), "int64"), words.reshape(-1).__getitem__)
+
+
+def words_at(places: Any, make: Callable[[np.ndarray], Any]) -> Any:
+    """The strings that a function makes of some places, at once if these are known."""
+    known = constant_of(places)
+    return Later(places, make) if known is None else Weight("", np.asarray(make(known), object))
 
 
 @special("StringConcat")
@@ -28,7 +62,7 @@ def _joined(node: Node) -> Any:
 @special("StringSplit")
 def _split(node: Node) -> Any:
     """The parts of each string, with empty ones behind the last, and their number."""
-    x, delimiter, most = strings_of(node), node.attrs.get("delimiter"), node.attrs.get("maxsplit", -1)
+    x, delimiter, most = _strings(node), node.attrs.get("delimiter"), node.attrs.get("maxsplit", -1)
     rows = [_parts(text, delimiter, most) for text in x.reshape(-1).tolist()]
     width = max(map(len, rows), default=0)
     fold(x.size * width * PLACE)
@@ -55,14 +89,14 @@ def _normalized(node: Node) -> Any:
     change, is_exact = CASES[node.attrs.get("case_change_action", "NONE")], node.attrs.get("is_case_sensitive", 0)
     known = str if is_exact else str.lower
     stops = {known(word) for word in node.attrs.get("stopwords", ())}
-    x = strings_of(node)
+    x = _strings(node)
     kept = [change(text) for text in x.reshape(-1) if known(text) not in stops] or [""]
     return Weight("", packed(kept, shape=(1, -1) if x.ndim == 2 else (-1,)))
 
 
 @special("RegexFullMatch")
 def _matches(node: Node) -> Any:
-    return Weight("", regex_full_match(strings_of(node), node.attrs["pattern"]))
+    return Weight("", regex_full_match(_strings(node), node.attrs["pattern"]))
 
 
 # -- features ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Gradients and steps of optimizers, of the domain ai.onnx.preview.training: Gradient, Momentum, Adagrad, Adam."""
+"""Steps of optimizers, and gradients, of the domain ai.onnx.preview.training: Momentum, Adagrad, Adam, Gradient."""
 
 from __future__ import annotations
 
