@@ -47,7 +47,6 @@ ELSEWHERE = {  # package → the file that tests it, if the file is not where th
     "compat/tensorflow/names/variables": "tests/compat/tensorflow/test_scopes.py",
     "compat/tensorflow/names/saving": "tests/compat/tensorflow/test_checkpoints.py",
     "compat/tensorflow/names/seq2seq": "tests/compat/tensorflow/test_legacy_seq2seq.py",
-    "formats/onnx/ops": "tests/formats/onnx/test_draws.py",
     "formats/tensorflow/ops": "tests/formats/tensorflow/test_models.py",
 }
 NEED_LIBRARIES = {
