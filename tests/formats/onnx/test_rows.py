@@ -18,13 +18,11 @@ from dovetail.formats.onnx import model as model  # it fills the table
 from dovetail.formats.onnx.table import NEWEST, READ, row_of
 
 UNREAD = {  # attributes that no row has → the reason
-    "Cast round_mode": "casting.py reads it",
     "LinearAttention chunk_size": "it changes no result",
     "Split num_outputs": "the number of results says it",
     "ai.onnx.ml.OneHotEncoder cats_strings": "encoders.py reads it",
 }
 OTHERWISE = {  # attributes whose default has another form → the reason
-    "Cast saturate": "casting.py reads it",
     "Clip min": "no limit is the least number",
     "Clip max": "no limit is the largest number",
     "GridSample mode": "it has two names",

@@ -49,6 +49,11 @@ def by(other: str) -> Callable[..., Any]:
     return lambda op, *args: OPS[other](*args)
 
 
+def by_body(op: Any, *args: Any) -> Any:
+    """The body of an op."""
+    return op.body(*args)
+
+
 def widened(narrow: Sequence[str], wide: str, op: Any, *args: Any) -> Any:
     """An op that computes in a wider dtype."""
     seen: list[Any] = []
@@ -79,7 +84,7 @@ def add_common(body: Callable[..., Any]) -> None:
     body("Round", lambda operation: operation.inputs[0].dtype.is_integer and operation.attrs["decimals"] >= 0)(
         lambda op, x, decimals: x
     )
-    body("NextAfter", of("float16", "bfloat16"))(lambda op, *args: op.body(*args))
+    body("NextAfter", of("float16", "bfloat16"))(by_body)
     body("ClipByValue", _has_no_scalars)(_clip)
     body("Tile", _has_other_rank)(_tile)
     body("Slice", _may_reach_beyond)(_slice)

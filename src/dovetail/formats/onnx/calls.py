@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.nodes.rows import Row
+from dovetail.formats.nodes.rows import Row, rows_of
 from dovetail.formats.onnx.attributes import CONVERTERS
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.table import row_of
@@ -34,7 +34,7 @@ def _inputs(row: Row, node: Node) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for index, one in enumerate(row.inputs):
         if one.way == "*":
-            given[one.param] = [node.tensor(i) if node.has(i) else None for i in range(index, len(node.inputs))]
+            given[one.param] = [node.optional(i) for i in range(index, len(node.inputs))]
         elif node.has(index):
             given[one.param] = _TAKEN[one.way](node, index)
     if len(node.inputs) > len(row.inputs) and not any(one.way == "*" for one in row.inputs):
@@ -53,6 +53,11 @@ def _attributes(row: Row, node: Node) -> dict[str, Any]:
             if value is not None:
                 given[attribute.ours] = CONVERTERS[attribute.converter](value)
     return given
+
+
+def arguments(node: Node, text: str) -> dict[str, Any]:
+    """The attributes of a node as arguments, by a text like that of a row behind its semicolon."""
+    return _attributes(next(rows_of(f"{node.type}: ; {text}")), node)
 
 
 _TAKEN: dict[str, Callable[[Node, int], Any]] = {"": Node.tensor, "!": Node.constant, "?": Node.shape}

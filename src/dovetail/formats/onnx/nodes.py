@@ -231,6 +231,10 @@ class Node:
         origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
         raise Unreadable(f"its input {index} is {'missing' if value is None else 'no tensor'}{origin}")
 
+    def optional(self, index: int) -> Any:
+        """An input that must be a tensor, or None if it is not there."""
+        return self.tensor(index) if self.has(index) else None
+
     def known(self, index: int) -> np.ndarray | None:
         """The array of an input, if it is known before the graph runs."""
         value = self.inputs[index] if index < len(self.inputs) else None

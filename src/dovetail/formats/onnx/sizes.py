@@ -10,6 +10,7 @@ from dovetail import ops
 from dovetail.core.base.read_limits import need_operations
 from dovetail.formats.nodes.constants import is_tensor, recorded
 from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.nodes import Node
 from dovetail.graph.shape_values import known_ints
 
 
@@ -51,3 +52,9 @@ def computing(*values: Any) -> Any:
 def held(value: Any, dtype: Any) -> Any:
     """An array as a constant, or a tensor, of a dtype."""
     return ops.cast(value, dtype) if is_tensor(value) else recorded(value, dtype)
+
+
+def integer(node: Node, index: int) -> Any:
+    """An input that is one integer, or a tensor of int32 if it is not known."""
+    known = node.known(index)
+    return ops.reshape(ops.cast(node.tensor(index), "int32"), []) if known is None else int(known.reshape(-1)[0])

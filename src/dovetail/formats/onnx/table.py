@@ -14,13 +14,15 @@ at the function that calls them:
     @row("Gemm: a b c; alpha beta transA transB")
     def _(a, b, c=None, alpha=1.0, beta=1.0, transA=0, transB=0): ...
 
-`special` marks functions that read nodes which no row can say.  `writes` marks functions that add nodes, and `body`
-functions that compute one of Dovetail's ops by others, which ONNX has.
+`special` marks functions that read nodes which no row can say, and `by_values` those that read nodes whose integers are
+tensors.  `writes` marks functions that add nodes, and `body` functions that compute one of Dovetail's ops by others,
+which ONNX has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from dovetail.formats.nodes.bodies import add_common
@@ -29,11 +31,10 @@ from dovetail.formats.nodes.ways import Table, adder
 
 NEWEST = 28  # the last opset of the default domain that is known
 
-UNUSED = {"saturate"}  # attributes that change nothing in Dovetail's ops
-
 READ: dict[str, list[Row]] = {}  # by ONNX's types
 WRITTEN: dict[str, list[Row]] = {}  # by Dovetail's types
 SPECIAL: dict[str, Callable[[Any], Any]] = {}  # ONNX's type → a function that reads a node
+BY_VALUES: dict[str, Callable[[Any], Any]] = {}  # ONNX's type → the same for a node whose integers only a run knows
 WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
 BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
 NO_WAY: dict[str, str] = {}  # Dovetail's type → the reason why ONNX cannot compute it
@@ -49,7 +50,7 @@ def _add(rows: Iterable[Row]) -> None:
 
 def rows(text: str) -> None:
     """Add rows of types that one op computes."""
-    _add(rows_of(text.strip(), UNUSED))
+    _add(rows_of(text.strip()))
 
 
 Body = TypeVar("Body", bound=Callable[..., Any])
@@ -64,22 +65,23 @@ def row(*texts: str) -> Callable[[Body], Body]:
 
     def add(function: Body) -> Body:
         for text in texts:
-            _add(rows_of(text, UNUSED, function))
+            _add(rows_of(text, body=function))
         return function
 
     return add
 
 
-def special(types: str) -> Callable[[Body], Body]:
+def special(types: str, table: dict[str, Callable[[Any], Any]] = SPECIAL) -> Callable[[Body], Body]:
     """Decorator of a function that reads the nodes of some types that no row can say."""
 
     def add(function: Body) -> Body:
-        SPECIAL.update(dict.fromkeys(types.split(), function))
+        table.update(dict.fromkeys(types.split(), function))
         return function
 
     return add
 
 
+by_values = partial(special, table=BY_VALUES)
 writes, body = adder(WRITE), adder(BODIES)
 add_common(body)
 

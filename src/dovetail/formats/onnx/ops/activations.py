@@ -62,13 +62,14 @@ def _parametric(x: Any, slope: Any) -> Any:
 
 
 @row("Swish 24: x; alpha")
-def _(x: Any, alpha: float = 1.0) -> Any:
+def swish(x: Any, alpha: float = 1.0) -> Any:
+    """A number times the share that its sigmoid is."""
     return x * ops.sigmoid(x * alpha)
 
 
 @row("SwiGLU: x gate; alpha")
 def _(x: Any, gate: Any, alpha: float = 1.0) -> Any:
-    return x * ops.sigmoid(x * alpha) * gate
+    return swish(x, alpha) * gate
 
 
 @row("Hardmax 13: x; axis")

@@ -11,7 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.nodes.bodies import add_wider, by, of
+from dovetail.formats.nodes.bodies import add_wider, by, by_body, of
 from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Node, Weight
@@ -146,15 +146,13 @@ def _equal(node: Node) -> Any:
 body("LogicalXor", of("bool"))(by("NotEqual"))
 
 
-@body("ClipByValue", lambda operation: not _is_in_order(operation))
-def _clip(op: Any, *args: Any) -> Any:
-    return op.body(*args)
-
-
-def _is_in_order(operation: Operation) -> bool:
-    """Whether the lower end is known to be below the upper one, for ONNX gives the upper one if it is not."""
+def _may_be_crossed(operation: Operation) -> bool:
+    """Whether the lower end may be above the upper one, for ONNX gives the upper one then."""
     ends = [tensor.op.attrs["value"] for tensor in operation.inputs[1:] if tensor.op.type == "Const"]
-    return len(operation.inputs) == 2 or (len(ends) == 2 and bool(ends[0] <= ends[1]))
+    return len(operation.inputs) != 2 and not (len(ends) == 2 and ends[0] <= ends[1])
+
+
+body("ClipByValue", _may_be_crossed)(by_body)
 
 
 @body("Expm1")

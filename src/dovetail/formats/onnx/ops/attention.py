@@ -20,8 +20,6 @@ from dovetail.ops.shapes.shape import dims_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-ENDS = -float("inf")
-
 
 def heads_first(x: Any, count: int) -> Any:
     """(batch, steps, heads · size) → (batch, heads, steps, size)."""
@@ -84,7 +82,7 @@ def _(
     shares = ops.cast(scores, dtype_of(precision)) if precision else scores
     shares = ops.softmax(shares, -1)
     if bias is not None:
-        is_closed = ops.equal(ops.max(bias, -1, True), ENDS)
+        is_closed = ops.equal(ops.max(bias, -1, True), -math.inf)
         shares = ops.where(is_closed, ops.zeros_like(shares), shares)
     shares = ops.cast(shares, dtype)
     attended = ops.matmul(shares, v)
@@ -100,7 +98,7 @@ def _bias(q: Any, k: Any, mask: Any, lengths: Any, past: Any, causal: int, left:
             bias = _closed(ops.logical_not(mask), dtype)
         spare = size - dims_of(mask)[-1]
         if not isinstance(spare, int) or spare > 0:
-            bias = ops.pad(bias, [*[(0, 0)] * (len(mask.shape) - 1), (0, spare)], "constant", ENDS)
+            bias = ops.pad(bias, [*[(0, 0)] * (len(mask.shape) - 1), (0, spare)], "constant", -math.inf)
     j = counted(size)
     at = ops.expand_dims(counted(queries), 1) + past
     if lengths is not None:
@@ -117,7 +115,7 @@ def _bias(q: Any, k: Any, mask: Any, lengths: Any, past: Any, causal: int, left:
 
 
 def _closed(hidden: Any, dtype: Any) -> Any:
-    return ops.where(hidden, ops.cast(ENDS, dtype), ops.cast(0.0, dtype))
+    return ops.where(hidden, ops.cast(-math.inf, dtype), ops.cast(0.0, dtype))
 
 
 @row("RotaryEmbedding: x cos sin at; interleaved rotary_embedding_dim:size num_heads:heads")

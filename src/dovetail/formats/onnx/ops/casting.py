@@ -12,10 +12,7 @@ from dovetail.formats.onnx.table import rows, special, writes
 from dovetail.formats.onnx.tensors import CARRIERS, DTYPES, PACKED, STRING, dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
 
-rows("""
-Cast = Cast: x; to:dtype@dtype saturate
-BitCast = Bitcast: x; to:dtype@dtype
-""")
+rows("Cast < Cast: x; to:dtype@dtype")
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -110,17 +107,9 @@ def _whole(x: Any, number: int) -> Any:
     return ops.bitwise_xor(x, 1 << bits - 1) - (1 << bits - 1)
 
 
-@special("Cast")
+@special("Cast CastLike")
 def _cast(node: Node) -> Any:
-    return _cast_node(node, node.attrs.get("to", 0))
-
-
-@special("CastLike")
-def _cast_like(node: Node) -> Any:
-    return _cast_node(node, node.number(1))
-
-
-def _cast_node(node: Node, number: int) -> Any:
+    number = node.number(1) if node.type == "CastLike" else node.attrs.get("to", 0)
     if number not in DTYPES or number == STRING:
         raise Unreadable(f"a cast to ONNX's dtype {number} has no tensor as its result")
     return cast_to(node.tensor(0), number, bool(node.attrs.get("saturate", 1)), node.attrs.get("round_mode", "up"))

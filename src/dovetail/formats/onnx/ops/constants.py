@@ -11,16 +11,10 @@ from dovetail.formats.nodes.constants import counted, filled, is_tensor, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
 from dovetail.formats.onnx.sizes import scalar
-from dovetail.formats.onnx.table import rows, special, writes
+from dovetail.formats.onnx.table import special, writes
 from dovetail.formats.onnx.tensors import STRING, dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
-
-rows("""
-Identity: x
-Identity < StopGradient: x
-""")
-
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 

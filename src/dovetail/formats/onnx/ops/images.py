@@ -177,11 +177,8 @@ def _most_points(points: Any) -> Any:
     return most
 
 
-ENDS = -float("inf")
-
-
 @row("NonMaxSuppression: boxes scores count! threshold! least!; center_point_box:center")
-def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = ENDS, center: int = 0) -> Any:
+def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = -np.inf, center: int = 0) -> Any:
     """The batch, the class and the number of each box that is taken, by batch, class and score."""
     count, threshold, least = (np.ravel(one)[0].item() for one in (count, threshold, least))
     if center:

@@ -8,16 +8,17 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.bodies import add_wider, scattered
-from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.constants import counted, is_tensor
+from dovetail.formats.onnx.calls import arguments
+from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.shapes import moved
-from dovetail.formats.onnx.sizes import scalar
-from dovetail.formats.onnx.table import body, row, rows, special, writes
+from dovetail.formats.onnx.sizes import integer, scalar
+from dovetail.formats.onnx.table import body, by_values, row, rows, special, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
 
 rows("""
 Gather = GatherV2: x indices; axis|0
-GatherElements < TakeAlongAxis: x indices; axis|0
 GatherND 11 = GatherNd: x indices; batch_dims=0
 ScatterND 11 < TensorScatterUpdate: x indices updates; reduction=none
 ScatterND 16 < TensorScatterAdd: x indices updates; reduction=add
@@ -91,15 +92,25 @@ def _(indices: Any, depth: Any, values: Any, axis: int = -1) -> Any:
 
 
 @row("TopK 1-9: x; k axis", "TopK 10: x k!; axis largest sorted")
-def _(x: Any, k: Any, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+def _top_of(x: Any, k: Any, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+    """The first elements in their order, and their places; if their number is not known, all are ordered before."""
     k = k[0] if isinstance(k, list) else k
-    moved = ops.moveaxis(x, axis, -1)
-    if largest:
-        values, order = ops.top_k(moved, k)
+    rows = ops.moveaxis(x, axis, -1)
+    if largest and not is_tensor(k):
+        values, order = ops.top_k(rows, k)
     else:
-        order = ops.argsort(moved, -1)[..., :k]
-        values = OPS["TakeAlongAxis"](moved, order, -1)
+        if largest:  # of equal ones the first come first
+            order = dims_of(rows)[-1] - 1 - ops.flip(ops.argsort(ops.flip(rows, -1), -1), -1)
+        else:
+            order = ops.argsort(rows, -1)
+        order = order[..., :k]
+        values = OPS["TakeAlongAxis"](rows, order, -1)
     return ops.moveaxis(values, -1, axis), ops.cast(ops.moveaxis(order, -1, axis), "int64")
+
+
+@by_values("TopK")
+def _(node: Node) -> Any:
+    return _top_of(node.tensor(0), integer(node, 1), **arguments(node, "axis largest"))
 
 
 @row("NonZero: x")

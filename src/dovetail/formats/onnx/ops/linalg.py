@@ -8,7 +8,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import of
-from dovetail.formats.onnx.table import body, no_way, row, rows, writes
+from dovetail.formats.nodes.constants import counted
+from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.sizes import integer
+from dovetail.formats.onnx.table import body, by_values, no_way, row, rows, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
@@ -64,6 +67,15 @@ def _(x: Any, k: int = 0, upper: int = 1) -> Any:
     wide = ops.cast(x, "int32") if x.dtype.is_bool else x
     part = ops.triu(wide, k) if upper else ops.tril(wide, k)
     return ops.cast(part, x.dtype)
+
+
+@by_values("Trilu")
+def _triangle(node: Node) -> Any:
+    x, k = node.tensor(0), integer(node, 1)
+    rows, columns = (counted(size) for size in dims_of(x)[-2:])
+    distance = columns - ops.expand_dims(rows, 1)
+    kept = ops.greater_equal(distance, k) if node.attrs.get("upper", 1) else ops.less_equal(distance, k)
+    return ops.where(kept, x, ops.zeros_like(x))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

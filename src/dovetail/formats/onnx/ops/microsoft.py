@@ -15,8 +15,10 @@ from dovetail import ops
 from dovetail.formats.nodes.constants import counted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN
+from dovetail.formats.onnx.ops.activations import swish
 from dovetail.formats.onnx.ops.attention import heads_first, heads_last
 from dovetail.formats.onnx.ops.convolutions import convolved
+from dovetail.formats.onnx.ops.normalization import standard
 from dovetail.formats.onnx.table import row
 from dovetail.formats.onnx.windows import WINDOW
 from dovetail.ops.shapes.shape import dims_of
@@ -84,17 +86,14 @@ def _(x: Any, approximate: Any, bias: Any = None) -> Any:
     return ops.gelu(x if bias is None else x + bias, approximate=bool(approximate))
 
 
-@row(f"{DOMAIN}.QuickGelu: x; alpha")
-def _(x: Any, alpha: float = 1.702) -> Any:
-    return x * ops.sigmoid(alpha * x)
+row(f"{DOMAIN}.QuickGelu: x; alpha|1.702")(swish)
 
 
 @row(f"{DOMAIN}.SkipLayerNormalization: x skip scale shift bias; epsilon")
 def _(x: Any, skip: Any, scale: Any, shift: Any = None, bias: Any = None, epsilon: float = 1e-12) -> Any:
     total = x + skip if bias is None else x + skip + bias
-    mean, variance = ops.moments(total, [-1], keepdims=True)
-    inverse = ops.rsqrt(variance + epsilon)
-    scaled = (total - mean) * inverse * scale
+    normalized, mean, inverse = standard(total, [-1], epsilon)
+    scaled = normalized * scale
     return scaled if shift is None else scaled + shift, mean, inverse, total
 
 
@@ -246,7 +245,6 @@ def _(
     at = counted(dims_of(ids)[1]) if places is None else places
     total = ops.take(words, ids, 0) + ops.take(positions, at, 0)
     total = total if kinds is None else total + ops.take(kinds, segments, 0)
-    mean, variance = ops.moments(total, [-1], keepdims=True)
-    normalized = (total - mean) * ops.rsqrt(variance + epsilon) * scale + shift
+    normalized = standard(total, [-1], epsilon)[0] * scale + shift
     count = ops.zeros_like(ids[:, 0]) if mask is None else ops.sum(ops.cast(ops.equal(mask, 1), "int32"), 1)
     return normalized, ops.cast(count, "int32"), total

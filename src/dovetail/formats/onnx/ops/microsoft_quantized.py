@@ -13,27 +13,25 @@ import numpy as np
 from dovetail import ops
 from dovetail.formats.nodes.constants import counted, within
 from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.calls import arguments
 from dovetail.formats.onnx.nodes import DOMAIN, Node
 from dovetail.formats.onnx.ops.pools import averaged
 from dovetail.formats.onnx.ops.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
 from dovetail.formats.onnx.table import special
+from dovetail.formats.onnx.windows import WINDOW
 from dovetail.ops.shapes.shape import dims_of
 
 
 def _number(node: Node, first: int) -> Any:
     """The floats that an input, its scale and its zero point say."""
-    return dequantized(node.tensor(first), node.tensor(first + 1), _given(node, first + 2))
-
-
-def _given(node: Node, index: int) -> Any:
-    return node.tensor(index) if node.has(index) else None
+    return dequantized(node.tensor(first), node.tensor(first + 1), node.optional(first + 2))
 
 
 def _result(node: Node, x: Any, first: int) -> Any:
     """Floats as the integers of a scale and a zero point, which are inputs."""
     return quantized(
-        x, node.tensor(first), _given(node, first + 1), node.number(first + 1 if node.has(first + 1) else 0)
+        x, node.tensor(first), node.optional(first + 1), node.number(first + 1 if node.has(first + 1) else 0)
     )
 
 
@@ -74,12 +72,8 @@ def _chosen(node: Node) -> Any:
 @special(f"{DOMAIN}.QLinearAveragePool")
 def _averaged(node: Node) -> Any:
     x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
-    names = {"ceil_mode": "ceil", "count_include_pad": "padded", "auto_pad": "auto", "kernel_shape": "size"}
-    names |= {name: name for name in ("strides", "pads", "dilations")}
-    means = averaged(
-        ops.moveaxis(x, -1, 1) if is_last else x,
-        **{ours: node.attrs[name] for name, ours in names.items() if name in node.attrs},
-    )
+    given = arguments(node, f"{WINDOW} ceil_mode:ceil count_include_pad:padded")
+    means = averaged(ops.moveaxis(x, -1, 1) if is_last else x, **given)
     return _result(node, ops.moveaxis(means, 1, -1) if is_last else means, 3)
 
 
@@ -103,7 +97,7 @@ def _mean(node: Node) -> Any:
 def _product(node: Node) -> Any:
     turned = [bool(node.attrs.get(name, 0)) for name in ("transA", "transB")]
     a = _number(node, 0)
-    b = dequantized(node.tensor(3), node.tensor(4), _given(node, 5), 0 if turned[1] else -1)
+    b = dequantized(node.tensor(3), node.tensor(4), node.optional(5), 0 if turned[1] else -1)
     alpha = node.attrs.get("alpha", 1.0)
     product = ops.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * alpha
     if node.has(6):
@@ -113,14 +107,14 @@ def _product(node: Node) -> Any:
 
 @special(f"{DOMAIN}.MatMulIntegerToFloat")
 def _scaled(node: Node) -> Any:
-    a = dequantized(node.tensor(0), node.tensor(2), _given(node, 4))
-    product = ops.matmul(a, dequantized(node.tensor(1), node.tensor(3), _given(node, 5), -1))
+    a = dequantized(node.tensor(0), node.tensor(2), node.optional(4))
+    product = ops.matmul(a, dequantized(node.tensor(1), node.tensor(3), node.optional(5), -1))
     return product + node.tensor(6) if node.has(6) else product
 
 
 @special(f"{DOMAIN}.DynamicQuantizeMatMul")
 def _fitted(node: Node) -> Any:
-    b = dequantized(node.tensor(1), node.tensor(2), _given(node, 3), -1)
+    b = dequantized(node.tensor(1), node.tensor(2), node.optional(3), -1)
     product = ops.matmul(dequantized(*fitted(node.tensor(0))), b)
     return product + node.tensor(4) if node.has(4) else product
 
@@ -131,7 +125,7 @@ def _recurrent(node: Node) -> Any:
 
     ONNX Runtime does so in one thread; in several, each rounds the states of its rows by themselves.
     """
-    x, (bias, lengths, h, c, peephole) = node.tensor(0), (_given(node, i) for i in range(3, 8))
+    x, (bias, lengths, h, c, peephole) = node.tensor(0), (node.optional(i) for i in range(3, 8))
     is_masked = lengths is not None and bool(node.proto.output[0])
     if lengths is not None:
         at, ends = ops.reshape(counted(dims_of(x)[0]), [-1, 1, 1]), ops.reshape(lengths, [1, -1, 1])
@@ -147,9 +141,7 @@ def _recurrent(node: Node) -> Any:
         return lstm(node.attrs.get("input_forget", 0), f, limited, x, (dequantized(*fitted(h)), c), *weights)
 
     weights = [_of_gates(node, 1, 8), _of_gates(node, 2, 10), bias, peephole]
-    names = {name: name for name in ("activations", "clip", "direction")}
-    names |= {"activation_alpha": "alphas", "activation_beta": "betas"}
-    given = {ours: node.attrs[name] for name, ours in names.items() if name in node.attrs}
+    given = arguments(node, "activation_alpha:alphas activation_beta:betas activations clip direction")
     return layer(cell, None, OF_LSTM, x, weights, lengths, [h, c], **given)
 
 

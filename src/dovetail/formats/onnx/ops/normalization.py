@@ -50,12 +50,15 @@ def _(
 
 @row("InstanceNormalization: x scale bias; epsilon")
 def _(x: Any, scale: Any, bias: Any, epsilon: float = 1e-5) -> Any:
-    return _standard(x, [*range(2, len(x.shape))], epsilon) * by_channel(scale, x) + by_channel(bias, x)
+    normalized, _, _ = standard(x, [*range(2, len(x.shape))], epsilon)
+    return normalized * by_channel(scale, x) + by_channel(bias, x)
 
 
-def _standard(x: Any, axes: Any, epsilon: float) -> Any:
+def standard(x: Any, axes: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """Numbers with the mean 0 and the deviation 1 along axes, the mean, and the inverse of the deviation."""
     mean, variance = ops.moments(x, axes, keepdims=True)
-    return (x - mean) * ops.rsqrt(variance + epsilon)
+    inverse = ops.rsqrt(variance + epsilon)
+    return (x - mean) * inverse, mean, inverse
 
 
 @row("GroupNormalization: x scale bias; num_groups:groups epsilon stash_type")
@@ -63,7 +66,7 @@ def _(x: Any, scale: Any, bias: Any, groups: int, epsilon: float = 1e-5, stash_t
     """Groups of channels; in version 18, scale and bias are those of the groups."""
     dims = dims_of(x)
     each = ops.reshape(x, [dims[0], groups, -1])
-    normalized = ops.reshape(_standard(ops.cast(each, "float32"), [2], epsilon), dims)
+    normalized = ops.reshape(standard(ops.cast(each, "float32"), [2], epsilon)[0], dims)
     if scale.shape[0] == groups and x.shape[1] != groups:
         scale, bias = (ops.repeat(one, x.shape[1] // groups) for one in (scale, bias))
     return ops.cast(normalized, x.dtype) * by_channel(scale, x) + by_channel(bias, x)
@@ -72,10 +75,8 @@ def _(x: Any, scale: Any, bias: Any, groups: int, epsilon: float = 1e-5, stash_t
 @row("LayerNormalization 17: x scale bias; axis epsilon stash_type")
 def _(x: Any, scale: Any, bias: Any = None, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
     axes = [*range(axis % len(x.shape), len(x.shape))]
-    wide = ops.cast(x, "float32") if stash_type == 1 else x
-    mean, variance = ops.moments(wide, axes, keepdims=True)
-    inverse = ops.rsqrt(variance + epsilon)
-    scaled = ops.cast((wide - mean) * inverse, x.dtype) * scale
+    normalized, mean, inverse = standard(ops.cast(x, "float32") if stash_type == 1 else x, axes, epsilon)
+    scaled = ops.cast(normalized, x.dtype) * scale
     return scaled if bias is None else scaled + bias, mean, inverse
 
 

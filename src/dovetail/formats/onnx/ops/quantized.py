@@ -7,15 +7,16 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.formats.nodes.constants import counted
+from dovetail.formats.onnx.calls import arguments
 from dovetail.formats.onnx.nodes import Node
-from dovetail.formats.onnx.ops.casting import cast_to
+from dovetail.formats.onnx.ops.casting import SMALL, cast_to
 from dovetail.formats.onnx.ops.convolutions import convolved
 from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import DTYPES, PACKED, dtype_of
+from dovetail.formats.onnx.windows import WINDOW
 from dovetail.ops.shapes.shape import dims_of
 
-FLOAT, UINT8 = 1, 2  # ONNX's numbers of dtypes
-SMALL_FLOATS = (17, 18, 19, 20, 23)
+UINT8 = 2  # ONNX's number of the dtype
 
 
 def _limits(number: int) -> tuple[int, int]:
@@ -70,7 +71,7 @@ def _quantized(node: Node) -> Any:
     scale, zero = _parameters(node, x)
     number = node.number(2) if zero is not None else node.attrs.get("output_dtype", 0) or UINT8
     ratio = ops.cast(x, "float32") / ops.cast(scale, "float32")
-    if number in SMALL_FLOATS:
+    if number in SMALL:
         return cast_to(ratio, number, bool(node.attrs.get("saturate", 1)))
     return _saturated(ratio, zero, number)
 
@@ -118,13 +119,9 @@ def _of_rows(value: Any) -> Any:
     )
 
 
-def _given(node: Node, index: int) -> Any:
-    return node.tensor(index) if node.has(index) else None
-
-
 @special("MatMulInteger")
 def _product(node: Node) -> Any:
-    a, b = _moved(node.tensor(0), _given(node, 2), "int32", True), _moved(node.tensor(1), _given(node, 3), "int32")
+    a, b = _moved(node.tensor(0), node.optional(2), "int32", True), _moved(node.tensor(1), node.optional(3), "int32")
     return ops.matmul(a, b)
 
 
@@ -139,14 +136,13 @@ def _scaled_product(node: Node) -> Any:
 
 def _convolution(node: Node, x: Any, kernel: Any) -> Any:
     """A convolution of integers, which float64 holds exactly."""
-    names = {"strides": "strides", "dilations": "dilations", "pads": "pads", "auto_pad": "auto", "kernel_shape": "size"}
-    return convolved(x, kernel, **{ours: node.attrs[name] for name, ours in names.items() if name in node.attrs})
+    return convolved(x, kernel, **arguments(node, WINDOW))
 
 
 @special("ConvInteger")
 def _convolved(node: Node) -> Any:
-    x, kernel = _moved(node.tensor(0), _given(node, 2), "float64"), node.tensor(1)
-    kernel = ops.cast(kernel, "float64") - _of_kernels(kernel, _given(node, 3))
+    x, kernel = _moved(node.tensor(0), node.optional(2), "float64"), node.tensor(1)
+    kernel = ops.cast(kernel, "float64") - _of_kernels(kernel, node.optional(3))
     return ops.cast(_convolution(node, x, kernel), "int32")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.bodies import by_body
 from dovetail.formats.nodes.constants import filled
 from dovetail.formats.onnx.ops.shapes import COPIES
 from dovetail.formats.onnx.table import body, row, rows, writes
@@ -17,9 +18,10 @@ from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
 rows("""
-ArgMax ArgMin: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
+ArgMax > ArgMax: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
+ArgMin > ArgMin: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
 CumSum = Cumsum: x axis!; exclusive@bool reverse@bool
-CumProd = Cumprod: x axis!; exclusive@bool reverse@bool
+CumProd > Cumprod: x axis!; exclusive@bool reverse@bool
 """)
 
 
@@ -117,11 +119,7 @@ def _has_no_axis(operation: Operation) -> bool:
 
 
 body("Sum Prod Max Min Mean", _has_no_axis)(lambda op, x, axis, keepdims: x)
-
-
-@body("Mean", lambda operation: 0 in (operation.inputs[0].shape or ()))
-def _mean_of_none(op: Any, *args: Any) -> Any:
-    return op.body(*args)
+body("Mean", lambda operation: 0 in (operation.inputs[0].shape or ()))(by_body)
 
 
 @writes("SumLike")

@@ -25,12 +25,9 @@ from dovetail.ops.shapes.shape import dims_of
 
 rows("""
 Concat = ConcatV2: xs*; axis
-Shape < Shape: x; >0|int64
-Reshape < Reshape: x shape?
-Expand < BroadcastTo: x shape?
-Transpose: x; perm:axes
-Squeeze 1-12: x; axes:axis
-Squeeze 13: x axis!
+Transpose > Transpose: x; perm:axes
+Squeeze 1-12 > Squeeze: x; axes:axis
+Squeeze 13 > Squeeze: x axis!
 Unsqueeze 1-12 = ExpandDims: x; axes:axis
 Unsqueeze 13 = ExpandDims: x axis!
 Tile = Tile: x repeats?

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int =
     return transformed(frames, length or size, 2, 0, onesided)
 
 
-def _cosines(size: Any, number: int, periodic: int, factors: list[float]) -> Any:
+def _cosines(factors: list[float], size: Any, number: int = 1, periodic: int = 1) -> Any:
     """A sum of cosines over a window."""
     dtype = dtype_of(number) or "float32"
     wide = "float64" if dtype == "float64" else "float32"
@@ -72,10 +73,7 @@ WINDOWS = {
 
 
 for _type, _factors in WINDOWS.items():
-
-    @row(f"{_type}: size!; output_datatype:number periodic")
-    def _(size: int, number: int = 1, periodic: int = 1, factors: list[float] = _factors) -> Any:
-        return _cosines(size, number, periodic, factors)
+    row(f"{_type}: size!; output_datatype:number periodic")(partial(_cosines, _factors))
 
 
 @row("MelWeightMatrix: bins! length! rate! low! high!; output_datatype:number")

@@ -10,10 +10,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import counted, is_tensor, recorded, within
+from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.constants import same
 from dovetail.formats.onnx.ops.shapes import moved
 from dovetail.formats.onnx.sizes import more, numbers
-from dovetail.formats.onnx.table import body, row, special, writes
+from dovetail.formats.onnx.table import body, by_values, row, special, writes
 from dovetail.formats.onnx.tensors import OPEN_ENDS
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref
 from dovetail.ops.shapes.shape import dims_of
@@ -78,6 +80,38 @@ def _cut(x: Any, low: Sequence[Any], high: Sequence[Any]) -> tuple[Any, list[tup
     ends = (None if isinstance(b, int) and b == 0 else dim - b for dim, (_, b) in zip(dims_of(x), cuts, strict=True))
     x = x[tuple(slice(a, end) for (a, _), end in zip(cuts, ends, strict=True))]
     return x, [(more(a, 0), more(b, 0)) for a, b in zip(low, high, strict=True)]
+
+
+@by_values("Slice")
+def _slice_by_values(node: Node) -> Any:
+    """The elements from starts to ends, by their places along each axis."""
+    x = node.tensor(0)
+    starts, ends = (ops.cast(node.tensor(i), "int64") for i in (1, 2))
+    count = starts.shape[0] if starts.shape[0] is not None else ends.shape[0]
+    axes = node.known(3) if node.has(3) else None
+    if count is None or (node.has(3) and axes is None and count > 1):
+        raise Unreadable("the axes that it cuts are not known")
+    steps: Any = ops.cast(node.tensor(4), "int64") if node.has(4) else [1] * count
+    if axes is None and node.has(3):
+        only = ops.reshape(ops.cast(node.tensor(3), "int32"), []) % len(x.shape)
+        places = range(len(x.shape))
+        cuts = [lambda axis=axis: _along(x, axis, starts[0], ends[0], steps[0]) for axis in places]
+        return ops.switch_case(only, cuts)
+    for i, axis in enumerate(range(count) if axes is None else axes.reshape(-1).tolist()):
+        x = _along(x, axis, starts[i], ends[i], steps[i])
+    return x
+
+
+def _along(x: Any, axis: int, start: Any, end: Any, step: Any) -> Any:
+    size = dims_of(x)[axis]
+    size = ops.cast(size, "int64") if is_tensor(size) else np.int64(size)
+    is_forth = ops.greater(step, 0)
+    is_whole = ops.logical_and(ops.any(ops.equal(end, OPEN_ENDS)), ops.less(step, 0))
+    end = ops.where(is_whole, -1 - size, end)
+    start, end = (ops.where(ops.less(one, 0), one + size, one) for one in (start, end))
+    start = ops.where(is_forth, ops.clip(start, 0, size), ops.clip(start, 0, size - 1))
+    end = ops.where(is_forth, ops.clip(end, 0, size), ops.clip(end, -1, size - 1))
+    return OPS["GatherV2"](x, ops.arange(start, end, ops.cast(step, "int64")), axis)
 
 
 def _number(value: Any, dtype: Any) -> Any:
