@@ -1,4 +1,4 @@
-"""Linear models and support vector machines, of the domain ai.onnx.ml, and the labels and scores of its classifiers."""
+"""Linear models and support vector machines of ai.onnx.ml: LinearClassifier, SVMClassifier, and their regressors."""
 
 from __future__ import annotations
 

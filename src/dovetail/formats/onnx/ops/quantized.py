@@ -1,4 +1,4 @@
-"""Nodes that round numbers to the integers or small floats of quantized models, and compute with these."""
+"""Quantized numbers: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, MatMulInteger, QLinearConv and others."""
 
 from __future__ import annotations
 

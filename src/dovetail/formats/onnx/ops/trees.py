@@ -1,4 +1,4 @@
-"""Ensembles of trees of the domain ai.onnx.ml: all rows walk through all trees at once, a level a step."""
+"""Ensembles of trees of ai.onnx.ml, through which all rows walk at once: TreeEnsemble, TreeEnsembleClassifier."""
 
 from __future__ import annotations
 
