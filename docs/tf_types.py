@@ -14,7 +14,7 @@ from pathlib import Path
 from dovetail import saved_model  # it declares rows, special nodes and nodes of the host
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.unread import UNREAD
 
 PAGE = Path(__file__).parent / "tensorflow_types.md"

@@ -14,7 +14,7 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from tests.formats.tensorflow.calling import SIGNS
 from tests.formats.tensorflow.cases import CASES, Case, Static, Var
 from tests.formats.tensorflow.host.cases import CASES as HOST_CASES

@@ -28,7 +28,7 @@ def types() -> set[str]:
     from dovetail.formats.tensorflow import saved_model  # noqa: F401  # the readers enter themselves
     from dovetail.formats.tensorflow.host.table import HOST
     from dovetail.formats.tensorflow.reading import SPECIAL
-    from dovetail.formats.tensorflow.rows import READ
+    from dovetail.formats.tensorflow.table import READ
 
     return {*READ, *SPECIAL, *HOST, *ALONE}
 

@@ -15,7 +15,7 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.rows import Input
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.rows import READ, WRITTEN
+from dovetail.formats.tensorflow.table import READ, WRITTEN
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW

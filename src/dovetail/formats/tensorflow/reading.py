@@ -26,7 +26,7 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec

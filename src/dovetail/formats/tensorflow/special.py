@@ -16,7 +16,7 @@ from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.ops.gradients import broadcast_axes
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import array_of
 from dovetail.graph.operation import GraphTensor

@@ -18,9 +18,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dovetail.formats.nodes.ways import unique, way
-from dovetail.formats.tensorflow import written_bodies, written_control, written_nn, written_windows
+from dovetail.formats.tensorflow import written_bodies, written_control, written_nn
 from dovetail.formats.tensorflow.names import argument_name, node_name
-from dovetail.formats.tensorflow.rows import WRITTEN
+from dovetail.formats.tensorflow.ops import convolutions
+from dovetail.formats.tensorflow.table import WRITTEN
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -28,7 +29,7 @@ from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ
 from dovetail.graph.operation import Operation
 
-TABLES = written_bodies, written_control, written_nn, written_windows  # they fill the tables
+TABLES = convolutions, written_bodies, written_control, written_nn  # they fill the tables
 Named = tuple[str, Any]
 Fill = Callable[[Nodes, list[Ref]], Sequence[Ref]]  # (nodes of a function, its arguments) → its results
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from dovetail.core.base.windows import POOLS
 from dovetail.core.dtypes import as_dtype
+from dovetail.formats.tensorflow.ops.convolutions import channels_of, is_by_channel
 from dovetail.formats.tensorflow.written_nodes import Place, Ref, layout_of, writes
-from dovetail.formats.tensorflow.written_windows import channels_of, is_by_channel
 from dovetail.graph.operation import Operation
 
 BY_CHANNEL = "DepthwiseConv2dNative"

@@ -8,8 +8,8 @@ from dovetail.formats.tensorflow.ops import gradients as gradients
 from dovetail.formats.tensorflow.ops import images as images
 from dovetail.formats.tensorflow.ops import indexing as indexing
 from dovetail.formats.tensorflow.ops import integrals as integrals
-from dovetail.formats.tensorflow.ops import layers as layers
 from dovetail.formats.tensorflow.ops import linalg as linalg
+from dovetail.formats.tensorflow.ops import normalization as normalization
 from dovetail.formats.tensorflow.ops import optimizers as optimizers
 from dovetail.formats.tensorflow.ops import pools as pools
 from dovetail.formats.tensorflow.ops import quantized as quantized

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 
 FORMULAS: dict[str, Callable[..., Any]] = {
     "L2Loss: x": lambda x: ops.sum(ops.square(x)) / 2,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 
 TERMS = 20  # of the series
 STEP = 0.25

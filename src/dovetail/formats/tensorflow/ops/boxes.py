@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.boxes import Overlap, overlap_of, selected
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 _BOXES = "boxes scores count?"

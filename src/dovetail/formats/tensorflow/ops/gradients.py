@@ -13,9 +13,9 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.ops.images import resized
-from dovetail.formats.tensorflow.ops.layers import batch_norm, local_response
+from dovetail.formats.tensorflow.ops.normalization import batch_norm, local_response
 from dovetail.formats.tensorflow.ops.shapes import strided_slice
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import shape_values
 from dovetail.ops.shapes.shape import dims_of

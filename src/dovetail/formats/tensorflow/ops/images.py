@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.image.kernels import cubic
 from dovetail.ops.shapes.shape import dims_of
 

@@ -13,7 +13,7 @@ from dovetail.formats.nodes.bodies import scattered
 from dovetail.formats.nodes.constants import filled, recorded
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.tensorflow.ops.bessel import NODES, STEP, polynomial
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 
 ODD = np.arange(-27, 28, 2.0)
 SPACING = 0.25  # of the samples of exp(-t²) in Dawson's integral

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.tensorflow.ops.shapes import element, scalar
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 

@@ -13,7 +13,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.op_defs import definition
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.nn import optimizer_rules as rules
 
 RULES: dict[str, rules.Rule] = {

@@ -12,7 +12,7 @@ from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import Windows
 from dovetail.formats.nodes.bodies import pads_of
 from dovetail.formats.tensorflow.ops.gradients import through
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 _WINDOW = "ksize:size@spatial strides@spatial padding@padding data_format@layout"

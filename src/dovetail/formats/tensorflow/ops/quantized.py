@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.formats.tensorflow.ops.gradients import through
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 
 _BITS = "num_bits:bits narrow_range:narrow"
 

@@ -17,7 +17,7 @@ from dovetail.core.base.scopes import not_building
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.random.generator import Generator
 from dovetail.ops.shapes.shape import dims_of
 

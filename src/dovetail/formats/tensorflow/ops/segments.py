@@ -11,7 +11,7 @@ from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.formats.nodes.constants import constant_of, filled
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}

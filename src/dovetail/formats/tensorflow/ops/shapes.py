@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, recorded, wanted, within
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of

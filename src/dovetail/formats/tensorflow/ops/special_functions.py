@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 
 TERMS = 8  # of the sum before its integral, and of the corrections by Bernoulli numbers
 # (2k)! / B(2k), by which terms are divided

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import scattered
 from dovetail.formats.tensorflow.ops.shapes import strided_slice
-from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -38,7 +38,7 @@ from dovetail.formats.tensorflow.op_defs import MISSING, OpDef, definition
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.results import specs_of
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import STRING as STRINGS

@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.value_kinds import dtype_of, is_tensor
-from dovetail.formats.tensorflow.ops import layers
+from dovetail.formats.tensorflow.ops import normalization
 from dovetail.ops.shapes.shape import shape_of, shaped
 
 # -- activations ------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def fused_batch_norm(
     """
     x, scale = of_rank(x, 4), shaped(scale)
     layout = layout_of(data_format)
-    result, *own = layers.batch_norm(x, scale, offset, mean, variance, layout, epsilon, is_training)[:3]
+    result, *own = normalization.batch_norm(x, scale, offset, mean, variance, layout, epsilon, is_training)[:3]
     if is_training and exponential_avg_factor != 1.0:
         pairs = zip((mean, variance), own, strict=True)
         own = [old * (1.0 - exponential_avg_factor) + new * exponential_avg_factor for old, new in pairs]
@@ -178,4 +178,4 @@ def lrn(
 
     Source: `tf.nn.local_response_normalization`.
     """
-    return layers.local_response(of_rank(input, 4), depth_radius, bias, alpha, beta)
+    return normalization.local_response(of_rank(input, 4), depth_radius, bias, alpha, beta)

@@ -15,7 +15,7 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants, is_zero
 from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.variants import VariantList
