@@ -11,10 +11,8 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from dovetail import saved_model  # it declares rows, special nodes and nodes of the host
-from dovetail.formats.tensorflow.host.table import HOST
-from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.table import READ
+from dovetail.formats.tensorflow.host import HOST
+from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.unread import UNREAD
 
 PAGE = Path(__file__).parent / "tensorflow_types.md"
@@ -23,7 +21,6 @@ MADE = "<!-- made by docs/tf_types.py -->"
 
 def page() -> str:
     """The text of the page."""
-    assert saved_model
     both = [row.type for row in READ.values() if row.is_written]
     one = [row.type for row in READ.values() if not row.is_written and row.body is None]
     several = [row.type for row in READ.values() if row.body is not None]

@@ -155,7 +155,7 @@ def tensorflow_lines() -> Iterator[str]:
 
     Types that functions write, not rows, are those that the file has; a line with the type alone adds one.
     """
-    from dovetail.formats.tensorflow.table import WRITTEN
+    from dovetail.formats.tensorflow.ops import WRITTEN
 
     names = {line.split()[0] for line in FILES["tensorflow"].read_text().splitlines()}
     for name in sorted(names | {row.type for row in WRITTEN.values()}):

@@ -11,10 +11,9 @@ import pytest
 import dovetail.compat.tensorflow as tf
 from dovetail.compat.tensorflow.names.graph.raw_ops import BOUND
 from dovetail.core.base.table import OPS
-from dovetail.formats.tensorflow.host.table import HOST
+from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.op_defs import definition
-from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.table import READ
+from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from tests.formats.tensorflow.calling import SIGNS
 from tests.formats.tensorflow.cases import CASES, Case, Static, Var
 from tests.formats.tensorflow.host.cases import CASES as HOST_CASES

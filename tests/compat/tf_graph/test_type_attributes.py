@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.compat.tf_graph.type_attributes import WORDS, type_attributes
 from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.op_defs import definition
-from dovetail.formats.tensorflow.table import WRITTEN
+from dovetail.formats.tensorflow.ops import WRITTEN
 from tests.libraries import Library, require
 
 require("tensorflow", "the oracle")

@@ -25,10 +25,8 @@ FIXED = {number: name for name, number in DTYPES.items()}
 
 def types() -> set[str]:
     """The types that Dovetail reads or writes."""
-    from dovetail.formats.tensorflow import saved_model  # noqa: F401  # the readers enter themselves
-    from dovetail.formats.tensorflow.host.table import HOST
-    from dovetail.formats.tensorflow.reading import SPECIAL
-    from dovetail.formats.tensorflow.table import READ
+    from dovetail.formats.tensorflow.host import HOST
+    from dovetail.formats.tensorflow.ops import READ, SPECIAL
 
     return {*READ, *SPECIAL, *HOST, *ALONE}
 

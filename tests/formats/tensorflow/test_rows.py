@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail import saved_model  # it declares the special nodes
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.rows import Input
-from dovetail.formats.tensorflow.host.table import HOST
-from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.table import READ, WRITTEN
+from dovetail.formats.tensorflow.host import HOST
+from dovetail.formats.tensorflow.ops import READ, SPECIAL, WRITTEN
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -25,7 +23,6 @@ from tests.formats.tensorflow.tf2onnx_types import TYPES
 from tests.libraries import require
 
 require("tensorflow", "rows are compared with it")
-assert saved_model
 RANDOM = (
     "Multinomial",
     "StatelessMultinomial",

@@ -14,9 +14,9 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.formats.tensorflow.attributes import constant_node
+from dovetail.formats.tensorflow.ops import NO_WAY
 from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
 from dovetail.formats.tensorflow.writing import Writer
-from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.formats.dtypes import PAIRED, calls, tolerance
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values, wide

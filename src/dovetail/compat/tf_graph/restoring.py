@@ -25,9 +25,10 @@ from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
 from dovetail.edit.transplant import Copies
 from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node
-from dovetail.formats.tensorflow.reading import Reader, called, spec_of
+from dovetail.formats.tensorflow.reading import Reader, spec_of
 from dovetail.formats.tensorflow.saved_model import GRAPH, HANDLES, PLACEHOLDERS, SavedGraph, saved_graph
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.op_defs import Arg, definition
-from dovetail.formats.tensorflow.table import WRITTEN
+from dovetail.formats.tensorflow.ops import WRITTEN
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation

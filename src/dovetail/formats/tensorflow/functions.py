@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dovetail.formats.tensorflow.names import argument_name
@@ -57,3 +57,11 @@ def wrapped(function: Any, name: str, inputs: Mapping[str, int], outputs: Mappin
     made.signature.control_output.append(call.name)
     made.control_ret[call.name] = call.name
     return made
+
+
+def called(proto: Any) -> Iterator[str]:
+    """The names of the functions that a node calls."""
+    for attribute in proto.attr.values():
+        if attribute.WhichOneof("value") == "func":
+            yield attribute.func.name
+        yield from (function.name for function in attribute.list.func)

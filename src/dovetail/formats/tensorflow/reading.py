@@ -21,12 +21,13 @@ from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
-from dovetail.formats.tensorflow.host.table import HOST
+from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.table import READ
+from dovetail.formats.tensorflow.table import HOST
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
@@ -49,18 +50,6 @@ ELEMENTS = {  # types whose values are no numbers if this attribute is no dtype 
     **dict.fromkeys(LISTS, "element_dtype"),
 }
 RAGGED = ("RaggedTensorToVariant", "RaggedTensorFromVariant")
-Special = Callable[["Node"], Any]
-SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
-
-
-def special(types: str) -> Callable[[Special], Special]:
-    """Decorator of a function that reads the nodes of some types that no row can say."""
-
-    def add(function: Special) -> Special:
-        SPECIAL.update(dict.fromkeys(types.split(), function))
-        return function
-
-    return add
 
 
 class Reader(reading.Reader):
@@ -381,14 +370,6 @@ def _is_hosts(proto: Any) -> bool:
     return type in HOST and type not in SPECIAL and type not in READ and type not in PASSING
 
 
-def called(proto: Any) -> Iterator[str]:
-    """The names of the functions that a node calls."""
-    for attribute in proto.attr.values():
-        if attribute.WhichOneof("value") == "func":
-            yield attribute.func.name
-        yield from (function.name for function in attribute.list.func)
-
-
 def spec_of(node: Any, producer: int) -> Spec:
     """The spec of a placeholder, without a dtype if its values are no numbers.
 
@@ -400,6 +381,3 @@ def spec_of(node: Any, producer: int) -> Spec:
     shape = attrs("shape", None, (tuple, type(None)))
     is_open = shape == () and node.op == "Placeholder" and producer <= 21
     return Spec(None if is_open else shape, attrs("dtype", None, (DType, type(None))))
-
-
-__all__ = ["FORKS", "PASSING", "SPECIAL", "Reader", "called", "spec_of", "special"]

@@ -2,65 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from dovetail.formats.nodes.opaque import REFUSALS
 from dovetail.formats.tensorflow.attributes import Attributes, dtype_named
 from dovetail.formats.tensorflow.op_defs import DTYPES, MISSING, Arg, definition
+from dovetail.formats.tensorflow.table import SHAPES
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.tensors import REFERENCE
 
-# The shapes of results of types that the host computes, in TensorFlow's order; types whose shapes are not known have no
-# line.  `=` has the number of the input with the same shape, and `-` is a shape that is not known.  In brackets, a name
-# is an attribute with a shape that comes last, or with a size, 0 if it is not known.
-SHAPES = """
-StringLower StringUpper StringStrip RegexReplace StaticRegexReplace Substr UnicodeTranscode EncodeBase64 DecodeBase64
-    AsString RegexFullMatch StaticRegexFullMatch StringLength StringToNumber StringToHashBucket StringToHashBucketFast
-    StringToHashBucketStrong: =0
-StringFormat: []
-StringSplit StringSplitV2: [?,2] [?] [2]
-StringNGrams UnicodeDecode: [?] [?]
-UnicodeDecodeWithOffsets: [?] [?] [?]
-UnicodeEncode: [?]
-
-HashTable HashTableV2 MutableHashTable MutableHashTableV2: []
-LookupTableFind LookupTableFindV2: =1
-LookupTableSize LookupTableSizeV2: []
-LookupTableExport LookupTableExportV2: [?] [?]
-
-RaggedTensorToSparse: [?,?] [?] [?]
-RaggedTensorFromVariant RaggedGather: [?] -
-RaggedRange: [?] [?]
-SparseFillEmptyRows: [?,?] [?] [?] [?]
-SparseReshape: [?,?] [?]
-
-ParseExample: [?,2] [?] [2] [?,dense_shapes]
-ParseExampleV2: [?,?] [?] [?] - [?] [?]
-ParseSingleExample: [?,1] [?] [1] [dense_shapes]
-DecodePng DecodeImage DecodeJpeg DecodeBmp: [?,?,channels]
-EncodePng EncodeJpeg: []
-
-Shape: [?]
-Size Rank: []
-Unique: [?] [?]
-Merge RefMerge: - []
-TensorListLength: []
-TensorArrayConcatV3: - [?]
-TensorArraySizeV3: []
-"""
 UNKNOWN = 0  # the number of a dtype that nobody says
 FLOWS = ("flow", "flow_out")  # results of TensorArrays that are lists here
-
-
-def _shapes() -> Iterator[tuple[str, list[str]]]:
-    for line in SHAPES.replace("\n    ", " ").strip().splitlines():
-        types, _, texts = line.partition(":")
-        yield from ((type, texts.split()) for type in types.split())
-
-
-KNOWN: Mapping[str, list[str]] = dict(_shapes())
 
 
 def specs_of(type: str, attrs: Attributes, inputs: list[Any]) -> list[Spec]:
@@ -72,7 +26,7 @@ def specs_of(type: str, attrs: Attributes, inputs: list[Any]) -> list[Spec]:
     known: Any = definition(type)
     specs = []
     for number, arg in enumerate(known.results):
-        text = KNOWN[type][number] if type in KNOWN else "-"
+        text = SHAPES[type][number] if type in SHAPES else "-"
         for index, dtype in enumerate(arg.dtypes(attrs)):
             dtype = dtype_named(DTYPES[dtype]) if isinstance(dtype, str) and not arg.attribute else dtype
             specs.append(Spec(_shape(text, attrs, inputs, index), None if arg.name in FLOWS else dtype))

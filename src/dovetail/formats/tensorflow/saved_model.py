@@ -24,21 +24,17 @@ from dovetail.formats.nodes.constants import PYTHON_NUMBER
 from dovetail.formats.nodes.expansion import TRACE, Expansion, Part
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow import frames
-from dovetail.formats.tensorflow import ops as ops  # these declare rows, special nodes, and nodes of the host
-from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes
-from dovetail.formats.tensorflow.host import parsing as parsing
+from dovetail.formats.tensorflow.functions import called
+from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
-from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, original, split
 from dovetail.formats.tensorflow.op_defs import definition
-from dovetail.formats.tensorflow.ops import control as control
-from dovetail.formats.tensorflow.ops import lists as lists
+from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.read_nodes import Body
-from dovetail.formats.tensorflow.reading import FORKS, PASSING, SPECIAL, Reader, called, spec_of
+from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
-from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed

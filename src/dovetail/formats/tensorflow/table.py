@@ -1,115 +1,32 @@
-"""The table of TensorFlow's ops, in the language of `formats.nodes.rows`.
+"""The tables of TensorFlow's types, which the families in `ops` and the modules of `host` fill.
 
-    Sum Prod: x axis!; keep_dims:keepdims
-    ArgMax: x axis!; output_type>0
-    Conv2D: x kernel; strides@spatial padding@padding dilations@dilations data_format@layout
+A family has the rows of its types, then functions that read nodes, then those that write operations:
 
-The converters are in `attributes`.  Types that several ops compute have a row at the function that calls them, in
-`ops`:
+    rows("Sum Prod: x axis!; keep_dims:keepdims")
 
     @row("Xdivy: x y")
     def _(x, y): ...
+
+    @special("If StatelessIf")
+    def _if(node): ...
+
+    @writes("If")
+    def _write_if(place, condition, inputs, then_branch, else_branch): ...
+
+    @body("Conv1D")
+    def _convolve(op, x, kernel, strides, padding, dilations, layout): ...
+
+The rows are in the language of `formats.nodes.rows`, and their converters in `attributes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from dovetail.formats.nodes.bodies import add_common
 from dovetail.formats.nodes.rows import Row, rows_of
-
-ROWS = """
-Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Ceil Cos Cosh Digamma Elu Erf Erfc Erfinv Exp Expm1 Floor: x
-IsFinite IsInf IsNan Lgamma Log Log1p LogSoftmax Neg Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin: x
-Sinh Softmax Softplus Softsign Sqrt Square Tan Tanh StopGradient Identity Invert Cholesky MatrixDeterminant: x
-LogMatrixDeterminant MatrixSquareRoot ZerosLike OnesLike MatrixDiag MatrixDiagPart Conj: x
-LogicalNot: x
-Inv > Reciprocal: x
-Copy CopyHost > Identity: x; tensor_name debug_ops_spec
-Snapshot > Identity: x
-DeepCopy > Identity: x
-CheckNumerics PreventGradient: x; message:message
-CheckNumericsV2 > CheckNumerics: x; message:message
-EnsureShape: x; shape:shape@shape
-LeakyRelu: x; alpha:negative_slope
-
-AddV2 Sub Mul RealDiv FloorDiv FloorMod DivNoNan Maximum Minimum SquaredDifference Pow: x y
-BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift: x y
-Equal NotEqual: x y; incompatible_shape_error=True
-Less LessEqual Greater GreaterEqual: x y
-LogicalAnd LogicalOr: x y
-Add > AddV2: x y
-Atan2: y x
-NextAfter: x toward
-Igamma IgammaGradA: a x
-Complex: x y; Tout>0
-Real Imag: x; Tout>0
-Angle: z; Tout>0
-ComplexAbs > Abs: x; Tout>0
-
-Sum Prod Max Min: x axis!; keep_dims:keepdims
-Mean EuclideanNorm: x axis!; keep_dims:keepdims T>0
-All Any: x axis!; keep_dims:keepdims
-ArgMax ArgMin: x axis!; output_type>0
-Cumsum Cumprod: x axis!; exclusive reverse
-CumulativeLogsumexp: x axis!; exclusive reverse
-
-Cast: x; DstT:dtype Truncate=False
-Bitcast: x; type:dtype
-Shape: x; out_type>0
-Reshape: x shape?
-BroadcastTo: x shape?
-Transpose: x axes!
-ExpandDims: x axis!
-Squeeze: x; squeeze_dims:axis@axes
-Fill: shape? fill_value
-Tile: x repeats?
-MirrorPad: x paddings!; mode@lower
-ConcatV2: xs* axis!
-Concat > ConcatV2: axis! xs*
-Pack: xs*; axis
-Unpack: x; num axis
-SplitV: x sizes? axis!; num_split
-Slice: x start? size?
-GatherNd: x indices; bad_indices_policy=
-TensorScatterUpdate TensorScatterAdd: x indices updates; bad_indices_policy=
-TensorScatterMax TensorScatterMin: x indices updates; bad_indices_policy=
-ReverseV2: x axis!
-Roll: x shift! axis!
-Where > Where: x; >0|int64
-Unique: x; out_idx>1
-TopKV2: x k!; sorted index_type>1
-InTopK > InTopKV2: predictions targets; k
-InTopKV2: predictions targets k!
-LinSpace: start stop num!
-SelectV2: condition x y
-ClipByValue: x x_min x_max
-InvertPermutation > ArgSort: x
-
-MatMul: x y; transpose_a transpose_b grad_a grad_b
-Einsum: inputs*; equation
-MatrixInverse: x; adjoint=False
-MatrixSolve: matrix rhs; adjoint
-MatrixTriangularSolve: matrix rhs; lower adjoint
-SelfAdjointEigV2: x; compute_v
-FFT FFT2D IFFT IFFT2D: x
-
-BiasAdd: x bias; data_format@layout
-Conv2D Conv3D: x kernel; strides@spatial padding@padding dilations@dilations data_format@layout
-Conv2DBackpropInput: input_sizes? kernel g;
-    strides@spatial padding@padding dilations@dilations data_format@layout
-Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes? kernel g;
-    strides@spatial padding@padding dilations@dilations data_format@layout
-Conv2DBackpropFilter: x filter_sizes? g;
-    strides@spatial padding@padding dilations@dilations data_format@layout
-AvgPool MaxPool3D AvgPool3D: x; ksize:size@spatial strides@spatial padding@padding data_format@layout
-MaxPool: x; ksize:size@spatial strides@spatial padding@padding data_format@layout T>0
-Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x filter_sizes? g;
-    strides@spatial padding@padding dilations@dilations data_format@layout
-ReluGrad Relu6Grad: g y; T>0
-LeakyReluGrad: g x; alpha:negative_slope
-"""
-
+from dovetail.formats.nodes.ways import Table, adder
 
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
 UNUSED = {
@@ -131,9 +48,28 @@ UNUSED = {
     "grad_y",
 }
 
-READ: dict[str, Row] = {row.type: row for row in rows_of(ROWS.strip(), UNUSED)}  # by TensorFlow's types
-WRITTEN: Mapping[str, Row] = {row.ours: row for row in READ.values() if row.is_written}  # by Dovetail's types
 Body = TypeVar("Body", bound=Callable[..., Any])
+Special = Callable[[Any], Any]  # (node) → its results, one or several
+Function = Callable[..., Any]  # (node, *values of its inputs) → its results, one or several
+
+READ: dict[str, Row] = {}  # TensorFlow's type → its row
+WRITTEN: dict[str, Row] = {}  # Dovetail's type → the row that writes it
+SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
+HOST: dict[str, Function] = {}  # TensorFlow's type → a function of NumPy arrays that computes a node
+SHAPES: dict[str, list[str]] = {}  # TensorFlow's type → the shapes of its results, as texts
+WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
+BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
+NO_WAY: dict[str, str] = {}  # Dovetail's type → the reason why TensorFlow cannot compute it
+writes, body = adder(WRITE), adder(BODIES)
+add_common(body)
+
+
+def rows(text: str) -> None:
+    """Add the rows of types that one op computes."""
+    for one in rows_of(text.strip(), UNUSED):
+        READ[one.type] = one
+        if one.is_written:
+            WRITTEN[one.ours] = one
 
 
 def row(*texts: str) -> Callable[[Body], Body]:
@@ -143,8 +79,44 @@ def row(*texts: str) -> Callable[[Body], Body]:
         texts: rows, without an op.
     """
 
-    def add(body: Body) -> Body:
-        READ.update((one.type, one) for text in texts for one in rows_of(text, UNUSED, body))
-        return body
+    def add(function: Body) -> Body:
+        READ.update((one.type, one) for text in texts for one in rows_of(text, UNUSED, function))
+        return function
 
     return add
+
+
+def special(types: str) -> Callable[[Special], Special]:
+    """Decorator of a function that reads the nodes of some types that no row can say."""
+    return _adder(SPECIAL, types)
+
+
+def host(types: str) -> Callable[[Function], Function]:
+    """Decorator of a function that computes the nodes of some types, from NumPy arrays, tables and lists."""
+    return _adder(HOST, types)
+
+
+def _adder(table: dict[str, Body], types: str) -> Callable[[Body], Body]:
+    def add(function: Body) -> Body:
+        table.update(dict.fromkeys(types.split(), function))
+        return function
+
+    return add
+
+
+def no_way(types: Iterable[str], reason: str) -> None:
+    """Note the reason why TensorFlow cannot compute some types."""
+    NO_WAY.update(dict.fromkeys(types, reason))
+
+
+def shapes(text: str) -> None:
+    """Add the shapes of the results of types that the host computes, in TensorFlow's order.
+
+    Args:
+        text: lines of types and shapes.  `=` has the number of the input with the same shape, and `-` is a shape that
+            is not known.  In brackets, a name is an attribute with a shape that comes last, or with a size, 0 if it is
+            not known.
+    """
+    for line in text.strip().replace("\n    ", " ").splitlines():
+        types, _, texts = line.partition(":")
+        SHAPES.update(dict.fromkeys(types.split(), texts.split()))

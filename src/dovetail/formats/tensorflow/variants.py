@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dovetail import ops
-from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
 from dovetail.formats.tensorflow.values import Optional
 
@@ -80,33 +75,3 @@ class VariantList(TensorList):
 def _open(part: Any) -> list[int]:
     """The shape of tensors with other numbers of rows."""
     return [-1, *(-1 if size is None else size for size in part.shape[1:])]
-
-
-@special("RaggedTensorToVariant")
-def _to_variant(node: Node) -> Any:
-    *splits, values = node.tensors()
-    lengths = [one[1:] - one[:-1] for one in splits]
-    if not node.attrs("batched_input"):
-        return Variants((*lengths, values))
-    if not splits:
-        raise Unreadable("each row of its values is one variant")
-    bounds, parts = splits[0], []
-    for part, following in zip([*lengths[1:], values], [*splits[1:], None], strict=True):
-        parts.append(RaggedList.split(part, bounds[1:] - bounds[:-1]))
-        bounds = bounds if following is None else OPS["GatherV2"](following, bounds, 0)
-    return Variants(tuple(parts))
-
-
-@special("RaggedTensorFromVariant")
-def _of_variant(node: Node) -> Any:
-    value = node.inputs[0]
-    if not isinstance(value, Variants):
-        raise node.refused(0, "no ragged tensor")
-    *lengths, values = value.parts
-    if not is_tensor(values):
-        lengths = [value.parts[0].sizes[:, 0], *(one.data for one in lengths)]
-        values = values.concatenated()[0]
-    if len(lengths) != (rank := node.attrs("output_ragged_rank")):
-        raise Unreadable(f"its ragged tensor has the rank {len(lengths)}, not {rank}")
-    dtype = node.attrs("Tsplits", "int64")
-    return [*(ops.concatenate([ops.zeros([1], dtype), ops.cumsum(ops.cast(one, dtype))], 0) for one in lengths), values]

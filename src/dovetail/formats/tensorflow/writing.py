@@ -7,8 +7,8 @@
 
 The first call gives the nodes of a main graph, the second adds a function; branches and loops add functions, too.
 
-An operation is written by a function of `written`, by a row, or by the operations of its body; a node of its name gives
-its results.  Reads and assignments wait for each other as in a run of the graph.
+An operation is written by a function or a row of its family in `ops`, or by the operations of its body; a node of its
+name gives its results.  Reads and assignments wait for each other as in a run of the graph.
 """
 
 from __future__ import annotations
@@ -18,18 +18,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dovetail.formats.nodes.ways import unique, way
-from dovetail.formats.tensorflow import written_bodies, written_control, written_nn
 from dovetail.formats.tensorflow.names import argument_name, node_name
-from dovetail.formats.tensorflow.ops import convolutions
-from dovetail.formats.tensorflow.table import WRITTEN
-from dovetail.formats.tensorflow.written import NO_WAY
-from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits
+from dovetail.formats.tensorflow.ops import BODIES, NO_WAY, WRITE, WRITTEN
+from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref, by_row, fits
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ
 from dovetail.graph.operation import Operation
 
-TABLES = convolutions, written_bodies, written_control, written_nn  # they fill the tables
 Named = tuple[str, Any]
 Fill = Callable[[Nodes, list[Ref]], Sequence[Ref]]  # (nodes of a function, its arguments) → its results
 

@@ -12,7 +12,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.nodes.kernels import Casts, casts
 from dovetail.formats.nodes.rows import Row
-from dovetail.formats.nodes.ways import Table, adder, traced, unique
+from dovetail.formats.nodes.ways import traced, unique
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.tensorflow.op_defs import DTYPES, definition
@@ -405,10 +405,3 @@ def _static(place: Place, param: str) -> Any:
     if shape is None:
         raise place.refused(ValueError, f"its {param} is None, so the rank of its input must be known.")
     return [*range(len(shape))][:: -1 if operation.type == "Transpose" else 1]
-
-
-# -- how operations are written ---------------------------------------------------------------------------------------
-
-WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
-BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
-writes, body = adder(WRITE), adder(BODIES)

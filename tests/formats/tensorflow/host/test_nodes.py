@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dovetail import saved_model
-from dovetail.formats.tensorflow.host.table import HOST
-from dovetail.formats.tensorflow.results import KNOWN
+from dovetail.formats.tensorflow.host import HOST
+from dovetail.formats.tensorflow.table import SHAPES
 from dovetail.functions.function import function
 from tests.formats.tensorflow.calling import Call, called, op_def_registry
 from tests.formats.tensorflow.cases import Case
@@ -63,5 +63,5 @@ def test_every_host_node_has_a_case():
 
 
 def test_the_table_of_shapes_has_all_results_of_its_types():
-    for name, shapes in KNOWN.items():
+    for name, shapes in SHAPES.items():
         assert len(op_def_registry.get(name).output_arg) == len(shapes), name

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.host import images, ragged, strings, tables, unicode
-from dovetail.formats.tensorflow.host.table import HOST, Function, host
+from dovetail.formats.tensorflow.table import HOST, Function, host, shapes
 
 _TABLE: Mapping[str, Callable[..., Any]] = {
     "StringLower": strings.lower,
@@ -58,6 +58,26 @@ _TABLE: Mapping[str, Callable[..., Any]] = {
     "EncodePng": images.encode_png,
     "EncodeJpeg": images.encode_jpeg,
 }
+shapes("""
+StringLower StringUpper StringStrip RegexReplace StaticRegexReplace Substr UnicodeTranscode EncodeBase64 DecodeBase64
+    AsString RegexFullMatch StaticRegexFullMatch StringLength StringToNumber StringToHashBucket StringToHashBucketFast
+    StringToHashBucketStrong: =0
+StringFormat: []
+StringSplit StringSplitV2: [?,2] [?] [2]
+StringNGrams UnicodeDecode: [?] [?]
+UnicodeDecodeWithOffsets: [?] [?] [?]
+UnicodeEncode: [?]
+LookupTableFind LookupTableFindV2: =1
+LookupTableSize LookupTableSizeV2: []
+LookupTableExport LookupTableExportV2: [?] [?]
+RaggedTensorToSparse: [?,?] [?] [?]
+RaggedTensorFromVariant RaggedGather: [?] -
+RaggedRange: [?] [?]
+SparseFillEmptyRows: [?,?] [?] [?] [?]
+SparseReshape: [?,?] [?]
+DecodePng DecodeImage DecodeJpeg DecodeBmp: [?,?,channels]
+EncodePng EncodeJpeg: []
+""")
 FUNCTIONS = {type: function for types, function in _TABLE.items() for type in types.split()}
 
 

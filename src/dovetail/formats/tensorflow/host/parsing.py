@@ -10,8 +10,14 @@ import numpy as np
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.host.arrays import joined, numpy_dtype, splits_of
 from dovetail.formats.host.examples import Feature, arrays_of
-from dovetail.formats.tensorflow.host.table import host
+from dovetail.formats.tensorflow.table import host, shapes
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
+
+shapes("""
+ParseExample: [?,2] [?] [2] [?,dense_shapes]
+ParseExampleV2: [?,?] [?] [?] - [?] [?]
+ParseSingleExample: [?,1] [?] [1] [dense_shapes]
+""")
 
 
 @host("ParseExample")

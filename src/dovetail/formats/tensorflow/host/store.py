@@ -14,11 +14,11 @@ from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.host.tables import Table, items_of_lines
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import constant_node
+from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.host.functions import attributes_of
-from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.tensorflow.read_nodes import Body, Node
-from dovetail.formats.tensorflow.reading import called
+from dovetail.formats.tensorflow.table import host, shapes
 from dovetail.formats.wire.messages import TENSORFLOW
 
 FILLING = ("InitializeTable", "LookupTableImport")  # how the types begin that fill a table
@@ -117,6 +117,9 @@ class Store:
         if name not in self._saved.bundle:
             raise FormatError(self._saved.file, "the checkpoint", "no value of it", f"the key {name!r}")
         return np.asarray(self._saved.slice_in_bundle(name, spec.decode(errors="replace")))
+
+
+shapes("HashTable HashTableV2 MutableHashTable MutableHashTableV2: []")
 
 
 @host("HashTable HashTableV2 MutableHashTable MutableHashTableV2")

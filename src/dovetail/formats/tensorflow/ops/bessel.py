@@ -1,5 +1,6 @@
-"""Bessel functions of order 0 and 1: by their series near 0, and by an integral that decays as exp(-s²) elsewhere.
+"""Bessel functions of order 0 and 1: BesselI0 to BesselY1.
 
+They are computed by their series near 0, and by an integral that decays as exp(-s²) elsewhere.
 The trapezoidal rule is exact to rounding there: the integrand is analytic in a strip around the real axis.
 Watson, "A treatise on the theory of Bessel functions" (1922), has the series in 3.5 and 3.7, the integrals in 6.1 and
 7.2.
@@ -13,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.tensorflow.table import row
+from dovetail.core.base.table import OPS
+from dovetail.formats.tensorflow.table import row, rows
+
+rows("BesselI0 BesselI1: x")
 
 TERMS = 20  # of the series
 STEP = 0.25
@@ -98,3 +102,18 @@ def _(x: Any, order: int, scaled: bool) -> Any:
     near = _near(small, order, 1)[1] * (1 if order else -1)
     near, far = (near * ops.exp(small), far) if scaled else (near, far * ops.exp(-large))
     return ops.cast(ops.where(wide <= 0, math.inf, ops.where(wide > 2, far, near)), x.dtype)
+
+
+@row("BesselI0e: x; +order=0", "BesselI1e: x; +order=1")
+def _(x: Any, order: int) -> Any:
+    """A modified Bessel function times exp(-|x|): by the function, and for large x by its series."""
+    size = ops.absolute(x)
+    small = ops.minimum(size, 30)
+    near = ops.exp(-small) * OPS[f"BesselI{order}"](small)
+    large, term, series = ops.maximum(size, 30), 1.0, 0.0
+    for k in range(6):
+        series = series + term * (1 / large) ** k
+        term = -term * (4 * order**2 - (2 * k + 1) ** 2) / ((k + 1) * 8)
+    far = series / ops.sqrt(2 * math.pi * large)
+    scaled = ops.where(size < 30, near, far)
+    return ops.sign(x) * scaled if order else scaled

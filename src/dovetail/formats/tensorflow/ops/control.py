@@ -1,4 +1,4 @@
-"""Nodes that call functions, branch and loop."""
+"""Branches, loops and calls: If, Case, While, PartitionedCall, NoOp; Scan."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
+from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.values.spec import spec
+from dovetail.formats.nodes.constants import constant_of, filled
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.frames import Frame
+from dovetail.formats.nodes.ways import unique
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, is_zero, rebuilt, tensors_of
+from dovetail.formats.tensorflow.table import no_way, special, writes
+from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, rebuilt, tensors_of
 from dovetail.formats.tensorflow.values import Foreign, Optional
+from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import shape_proto
 
-# -- functions --------------------------------------------------------------------------------------------------------
+no_way(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function")
+no_way(COLLECTIVES, "it is computed by several processes")
+
+INT = spec((), "int32")
 
 
 @special("PartitionedCall StatefulPartitionedCall")
@@ -91,24 +99,6 @@ def _common(one: Any, other: Any) -> Any:
     if is_carried(one) or isinstance(one, Optional) or one == other:
         return one
     return Foreign("a branch", "the branches give different variables, strings or tables")
-
-
-@special("OptionalFromValue OptionalNone")
-def _optional(node: Node) -> Any:
-    values = enumerate(node.inputs)
-    return Optional(tuple(one if isinstance(one, TensorList) else node.tensor(i) for i, one in values))
-
-
-@special("OptionalGetValue OptionalHasValue")
-def _value(node: Node) -> Any:
-    value = node.inputs[0]
-    if not isinstance(value, Optional):
-        raise node.refused(0, "no optional value")
-    if node.type == "OptionalHasValue":
-        return recorded(bool(value.values), "bool")
-    if not value.values:
-        raise Unreadable("the optional value is not there")
-    return list(value.values)
 
 
 @special("While StatelessWhile")
@@ -191,109 +181,205 @@ def _moving(node: Node, body: str) -> list[int]:
     return moving
 
 
-# -- TensorFlow 1 -----------------------------------------------------------------------------------------------------
+@special("NoOp ControlTrigger")
+def _nothing(node: Node) -> Any:
+    if node.reader.is_session and any(text.startswith("^") for text in node.proto.input):
+        node.reader.graph.group()  # a run of it runs all for which it waits
+    return []
 
 
-@special("Merge RefMerge")
-def _merge(node: Node) -> Any:
-    """The result of one of two branches, which takes its values from switches."""
-    reader, body = node.reader, node.body
-    condition, yes, no, switches, waits = body.frames.branch(node.proto)
-    given = {switch.name: [reader.value(body, switch.input[0])] * 2 for switch in switches}
-    given |= {name: body.values[name] for name in waits}
-    predicate = node.taken(reader.value(body, condition))
-
-    def result(text: str) -> list[Any]:
-        return list(map(node.read, reader.read(body.inside(given), [text])))  # in the branch, which assigns
-
-    results = branches(node, predicate, [lambda: result(yes), lambda: result(no)])
-    return [*results, ops.cast(predicate, "int32")]
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
-@special("Exit RefExit")
-def _exit(node: Node) -> Any:
-    """A result of a loop, which is read once for all its exits."""
-    body = node.body
-    frame, merge = body.frames.frame_of(node.proto)
-    if id(frame) not in body.loops:
-        body.loops[id(frame)] = node.name, dict(zip(frame.merges, _run(node, frame), strict=True))
-    first, results = body.loops[id(frame)]
-    if first in body.effects:  # whoever waits for any exit waits for the assignments of the loop
-        body.effects[node.name] = body.effects[first]
-    return results[merge]
+@writes("NoOp")
+def _write_nothing(place: Place) -> list[Ref]:
+    return place.result("NoOp")
 
 
-def _run(node: Node, frame: Frame) -> list[Any]:
-    """The values of a loop when it ends."""
-    reader, body = node.reader, node.body
-    constants = {enter: [node.taken(reader.value(body, text))] for enter, text in frame.constants.items()}
-
-    handles = (one for (one,) in constants.values() if isinstance(one, Foreign))
-    names = list(dict.fromkeys(one.name for one in handles if one.name in body.stacks))
-    count = len(frame.merges)
-
-    def test(values: list[Any]) -> Any:
-        merged = {merge: [value] * 2 for merge, value in zip(frame.merges, values, strict=False)}
-        return reader.read(body.inside(constants | merged), [frame.condition])[0]
-
-    def step(values: list[Any]) -> list[Any]:
-        pairs = list(zip(frame.merges, values[:count], strict=True))
-        given = {merge: [value] * 2 for merge, value in pairs}
-        given |= {frame.switches[merge]: [value] * 2 for merge, value in pairs if merge in frame.switches}
-        inner = body.inside(constants | given)
-        inner.stacks |= zip(names, values[count:], strict=True)
-        results = reader.read(inner, [*frame.waits, *(text for _, text in frame.merges.values())])
-        return [*results, *(inner.stacks[name] for name in names)]
-
-    first = [node.taken(reader.value(body, text)) for text, _ in frame.merges.values()]
-    first += [body.stacks[name] for name in names]
-    if any(isinstance(one, Foreign) and one.name not in body.stacks for (one,) in constants.values()):
-        first = _with_flows(first, step)
-    ends = (repeated if reader.runs else looped)(first, step, test)
-    body.stacks |= zip(names, ends[count:], strict=True)
-    return ends[:count]
+def _function(name: str) -> Any:
+    return TENSORFLOW.NameAttrList(name=name)
 
 
-def _with_flows(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """The first values of a loop; lists of zeros for the numbers 0 to which it adds gradients of arrays."""
-    zero = [is_tensor(value) and value.shape == () and is_zero(value) for value in first]
-    once = step(first) if any(zero) else first
-    pairs = zip(zero, first, once, strict=True)
-    return [new.zeros() if flag and isinstance(new, TensorList) else value for flag, value, new in pairs]
+def _name(place: Place, part: str) -> str:
+    return f"{place.name}_{part}".replace("/", "_")
 
 
-# stacks, in which loops keep what the loops of their gradients need
+def _plain(place: Place, part: str, graph: Any) -> Any:
+    """A graph as a function, for an attribute."""
+    return _function(place.nodes.writer.body(_name(place, part), graph))
 
 
-@special("StackV2")
-def _stack(node: Node) -> Any:
-    node.body.stacks[node.name] = TensorList(None, 0, None, node.attrs("elem_type"))
-    return Foreign(node.name, "it is the handle of a stack")
+def _stateless(place: Place, type: str) -> str:
+    """The type of a node, which says that its functions have no effects if they have none."""
+    return type if place.operation.is_kept or _prints(place.operation) else f"Stateless{type}"
 
 
-def _name_of_stack(node: Node) -> str:
-    """The name of the stack of an input.
+def _prints(operation: Any) -> bool:
+    return any(op.type == "Print" or _prints(op) for part in operation.subgraphs() for op in part)
 
-    Raises:
-        Unreadable: it is none, or another branch has it.
+
+def _shapes(specs: Sequence[Any]) -> list[Any]:
+    return [shape_proto(spec.shape) for spec in specs]
+
+
+@writes("If")
+def _write_if(place: Place, condition: Ref, inputs: Sequence[Ref], then_branch: Any, else_branch: Any) -> list[Ref]:
+    outputs = place.operation.outputs
+    return place.result(
+        _stateless(place, "If"),
+        condition,
+        inputs,
+        then_branch=_plain(place, "true", then_branch),
+        else_branch=_plain(place, "false", else_branch),
+        Tout=[t.dtype for t in outputs],
+        output_shapes=_shapes(outputs),
+    )
+
+
+@writes("Call")
+def _write_call(place: Place, inputs: Sequence[Ref], graph: Any) -> list[Ref]:
+    return place.result(
+        "PartitionedCall", inputs, f=_plain(place, "call", graph), Tout=[t.dtype for t in place.operation.outputs]
+    )
+
+
+@writes("While")
+def _write_while(
+    place: Place, init: Sequence[Ref], constants: Sequence[Ref], condition: Any, body: Any, maximum_iterations: Any
+) -> list[Ref]:
+    """A loop; TensorFlow's carries the constants."""
+    count = len(init)
+    specs = [*(("carry", t.spec) for t in body.inputs[:count]), *(("constant", t.spec) for t in body.inputs[count:])]
+
+    def test(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        return _part(nodes, condition, refs)
+
+    def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        return [*_part(nodes, body, refs), *refs[count:]]
+
+    return place.results(_loop(place, specs, [*init, *constants], test, step, maximum_iterations)[:count])
+
+
+@writes("Scan")
+def _scan(
+    place: Place, init: Sequence[Ref], xs: Sequence[Ref], constants: Sequence[Ref], body: Any, length: Any, reverse: Any
+) -> list[Ref]:
+    """A loop over slices, which TensorFlow has in lists; it carries the number of the step, too."""
+    count, stacked = len(init), body.outputs[len(init) :]
+    lists = [
+        place.node("TensorListFromTensor", x, _element(place, t), dtype="variant", element_dtype=t.dtype)
+        for x, t in zip(xs, body.inputs[count:], strict=False)
+    ]
+    size = (
+        place.constant(length, "length")
+        if length is not None
+        else place.node("TensorListLength", lists[0], dtype="int32")
+    )
+    results = [
+        place.node("TensorListReserve", _element(place, t), size, dtype="variant", element_dtype=t.dtype)
+        for t in stacked
+    ]
+    specs: list[tuple[str, Any]] = [("carry", t.spec) for t in body.inputs[:count]]
+    specs += [("step", INT), ("length", INT), *[("list", "variant")] * (len(results) + len(lists))]
+    specs += [("constant", t.spec) for t in body.inputs[count + len(xs) :]]
+    at = count + 2
+    inner = at + len(results)
+
+    def test(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        return nodes.add("Less", unique("goes_on", nodes.names), refs[count:at], ["bool"], {})
+
+    def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        index = refs[count]
+        if reverse:
+            (last,) = nodes.add(
+                "Sub", unique("left", nodes.names), [refs[count + 1], _next(nodes, index)], ["int32"], {}
+            )
+            index = last
+        slices = [
+            nodes.add(
+                "TensorListGetItem",
+                unique("slice", nodes.names),
+                [items, index, nodes.constant(_sizes(t.shape), unique("shape", nodes.names))],
+                [t.dtype],
+                {"element_dtype": t.dtype},
+            )[0]
+            for items, t in zip(refs[inner:], body.inputs[count : count + len(xs)], strict=False)
+        ]
+        outputs = _part(nodes, body, [*refs[:count], *slices, *refs[inner + len(xs) :]])
+        kept = [
+            nodes.add("TensorListSetItem", unique("set", nodes.names), [items, index, y], ["variant"], {})[0]
+            for items, y in zip(refs[at:inner], outputs[count:], strict=True)
+        ]
+        return [*outputs[:count], _next(nodes, refs[count]), refs[count + 1], *kept, *refs[inner:]]
+
+    first = [*init, place.constant(0, "step"), size, *results, *lists, *constants]
+    ends = _loop(place, specs, first, test, step)
+    ys = [
+        place.node("TensorListStack", items, _element(place, t), dtype=t.dtype, element_dtype=t.dtype)
+        for items, t in zip(ends[at:inner], stacked, strict=True)
+    ]
+    return place.results([*ends[:count], *ys])
+
+
+def _loop(
+    place: Place,
+    specs: Sequence[tuple[str, Any]],
+    first: Sequence[Ref],
+    test: Callable[..., list[Ref]],
+    step: Callable[..., list[Ref]],
+    limit: int | None = None,
+) -> list[Ref]:
+    """Add a loop, and return its values at the end.
+
+    It also carries the number of the step and the most steps, -1 for any number: TensorFlow's gradient takes these two
+    from the first places.
     """
-    handle = node.inputs[0]
-    if not isinstance(handle, Foreign) or handle.name not in node.body.stacks:
-        raise node.refused(0, "no stack of this loop")
-    return handle.name
+
+    def goes_on(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        (more,) = test(nodes, refs[2:])
+        if limit is not None:
+            (below,) = nodes.add("Less", unique("is_below", nodes.names), refs[:2], ["bool"], {})
+            (more,) = nodes.add("LogicalAnd", unique("goes_on", nodes.names), [more, below], ["bool"], {})
+        return [more]
+
+    def body(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        results = step(nodes, refs[2:])
+        return [_next(nodes, refs[0]), refs[1], *results]
+
+    specs = [("counter", INT), ("maximum_iterations", INT), *specs]
+    first = [place.constant(0, "counter"), place.constant(-1 if limit is None else limit, "maximum_iterations"), *first]
+    writer = place.nodes.writer
+    names = [writer.build(_name(place, part), specs, fill) for part, fill in (("condition", goes_on), ("body", body))]
+    shapes = _shapes([INT if isinstance(one, str) else one for _, one in specs])
+    return place.several(
+        _stateless(place, "While"),
+        first,
+        dtypes=[ref.dtype for ref in first],
+        cond=_function(names[0]),
+        body=_function(names[1]),
+        output_shapes=shapes,
+        parallel_iterations=10,
+    )[2:]
 
 
-@special("StackPushV2")
-def _push(node: Node) -> Any:
-    name, item = _name_of_stack(node), node.inputs[1]
-    is_flow = isinstance(item, TensorList)  # it orders what is written to an array, which needs no order here
-    node.body.stacks[name] = node.body.stacks[name].grown(filled([], 0, "float32") if is_flow else node.tensor(1))
-    return item
+def _part(nodes: Nodes, graph: Any, refs: Sequence[Ref]) -> list[Ref]:
+    """Add the operations of a graph, and return the values of its outputs."""
+    return nodes.part(graph, dict(zip(graph.inputs, refs, strict=True)), graph.outputs)
 
 
-@special("StackPopV2")
-def _pop(node: Node) -> Any:
-    name = _name_of_stack(node)
-    rows = node.body.stacks[name].rows()
-    node.body.stacks[name] = TensorList.of(rows[:-1])
-    return rows[-1]
+def _next(nodes: Nodes, index: Ref) -> Ref:
+    one = nodes.constant(_int(1), unique("one", nodes.names))
+    return nodes.add("AddV2", unique("next", nodes.names), [index, one], ["int32"], {})[0]
+
+
+def _int(value: int) -> np.ndarray:
+    return np.asarray(value, "int32")
+
+
+def _sizes(shape: Any) -> np.ndarray:
+    """The shape of the elements of a list: -1 for unknown sizes."""
+    return _int(-1) if shape is None else np.asarray([-1 if size is None else size for size in shape], "int32")
+
+
+def _element(place: Place, tensor: Any) -> Ref:
+    return place.constant(_sizes(tensor.shape), "shape")

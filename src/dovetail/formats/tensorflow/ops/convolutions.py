@@ -1,6 +1,7 @@
-"""Bodies of convolutions, pools and windows, whose kernels of TensorFlow need two or three axes, the channels last.
+"""Convolutions and biases: Conv2D, Conv3D, DepthwiseConv2dNative, their gradients; BiasAdd, BiasAddGrad.
 
-The backward kernels also lack dilation, groups and padding by numbers.
+TensorFlow's kernels need two or three axes, the channels last.  The backward kernels also lack dilation, groups and
+padding by numbers.
 """
 
 from __future__ import annotations
@@ -10,93 +11,58 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
-from dovetail.formats.tensorflow.written_nodes import body
-from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.core.base.windows import CONVOLUTIONS
+from dovetail.formats.tensorflow.ops.windows import channels_first, channels_last, flat, is_first, moves_of
+from dovetail.formats.tensorflow.table import body, row, rows, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
-FORWARD, TO_INPUT, TO_KERNEL = (" ".join(CONVOLUTIONS[part]) for part in ("", "BackpropInput", "BackpropFilter"))
-POOL_TYPES = " ".join(name + part for names in POOLS.values() for name in names for part in ("", "Grad", "GradGrad"))
+_CONVOLUTION = "strides@spatial padding@padding dilations@dilations data_format@layout"
 
-# -- layouts ----------------------------------------------------------------------------------------------------------
-
-
-def _is_first(operation: Operation) -> bool:
-    return operation.attrs["data_format"] == "channels_first"
-
-
-def _last(x: Any) -> Any:
-    rank = len(x.shape)
-    return ops.transpose(x, (0, *range(2, rank), 1))
+rows(f"""
+BiasAdd: x bias; data_format@layout
+Conv2D Conv3D: x kernel; {_CONVOLUTION}
+Conv2DBackpropInput: input_sizes? kernel g; {_CONVOLUTION}
+Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes? kernel g; {_CONVOLUTION}
+Conv2DBackpropFilter: x filter_sizes? g; {_CONVOLUTION}
+Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x filter_sizes? g; {_CONVOLUTION}
+""")
 
 
-def _first(x: Any) -> Any:
-    rank = len(x.shape)
-    return ops.transpose(x, (0, rank - 1, *range(1, rank - 1)))
+@row("BiasAddV1: x bias")
+def _(x: Any, bias: Any) -> Any:
+    return ops.bias_add(x, bias, data_format="channels_last")
 
 
-@body(POOL_TYPES, _is_first)
-def _pool_last(op: Any, *args: Any) -> Any:
-    *moved, _ = (_last(arg) if type(arg) is GraphTensor else arg for arg in args)
-    return _first(op(*moved, "channels_last"))
+@row("BiasAddGrad: g; data_format@layout")
+def _(g: Any, data_format: str) -> Any:
+    channels = len(g.shape) - 1 if data_format == "channels_last" else 1
+    return ops.sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
 
 
-@body(FORWARD, _is_first)
-def _convolve_last(op: Any, x: Any, kernel: Any, *args: Any) -> Any:
-    return _first(op(_last(x), kernel, *args[:-1], "channels_last"))
+@row(f"DepthwiseConv2dNative: x kernel; {_CONVOLUTION}")
+def depthwise(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    """The convolution of each channel with kernels of its own."""
+    height, width, channels, multiplier = dims_of(kernel)
+    kernel = ops.reshape(kernel, [height, width, 1, channels * multiplier])
+    return OPS["Conv2D"](x, kernel, strides, padding, dilations, data_format)
 
 
-@body(TO_INPUT, _is_first)
-def _to_input_last(op: Any, sizes: Any, kernel: Any, g: Any, *args: Any) -> Any:
-    sizes = [sizes[0], *(sizes[i] for i in range(2, len(g.shape))), sizes[1]]
-    return _first(op(sizes, kernel, _last(g), *args[:-1], "channels_last"))
+@row(f"DepthwiseConv2dNativeBackpropInput: sizes? kernel g; {_CONVOLUTION}")
+def _(sizes: Any, kernel: Any, g: Any, **window: Any) -> Any:
+    height, width, channels, multiplier = dims_of(kernel)
+    kernel = ops.reshape(kernel, [height, width, 1, channels * multiplier])
+    return OPS["Conv2DBackpropInput"](sizes, kernel, g, **window)
 
 
-@body(TO_KERNEL, _is_first)
-def _to_kernel_last(op: Any, x: Any, sizes: Any, g: Any, *args: Any) -> Any:
-    return op(_last(x), sizes, _last(g), *args[:-1], "channels_last")
+@row(f"DepthwiseConv2dNativeBackpropFilter: x sizes! g; {_CONVOLUTION}")
+def _(x: Any, sizes: Sequence[int], g: Any, **window: Any) -> Any:
+    height, width, channels, multiplier = sizes
+    return ops.reshape(OPS["Conv2DBackpropFilter"](x, [height, width, 1, channels * multiplier], g, **window), sizes)
 
 
-# -- one axis ---------------------------------------------------------------------------------------------------------
-
-
-def _wide(values: Any) -> Any:
-    return values if isinstance(values, str) else ((1, *values) if isinstance(values[0], int) else ((0, 0), *values))
-
-
-def _flat(x: Any) -> Any:
-    return ops.squeeze(x, 1)
-
-
-@body("Conv1D")
-def _convolve(op: Any, x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
-    x, kernel = ops.expand_dims(x, 1), ops.expand_dims(kernel, 0)
-    return _flat(OPS["Conv2D"](x, kernel, _wide(strides), _wide(padding), _wide(dilations), layout))
-
-
-@body("Conv1DBackpropInput")
-def _to_input(op: Any, sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
-    sizes = [sizes[0], 1, sizes[1], sizes[2]]
-    g, kernel = ops.expand_dims(g, 1), ops.expand_dims(kernel, 0)
-    moves = _wide(strides), _wide(padding), _wide(dilations), layout
-    return _flat(OPS["Conv2DBackpropInput"](sizes, kernel, g, *moves))
-
-
-@body("Conv1DBackpropFilter")
-def _to_kernel(op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
-    sizes = [1, *(sizes[i] for i in range(3))]
-    moves = _wide(strides), _wide(padding), _wide(dilations), layout
-    return ops.squeeze(OPS["Conv2DBackpropFilter"](ops.expand_dims(x, 1), sizes, ops.expand_dims(g, 1), *moves), 0)
-
-
-@body(" ".join(name for name in POOL_TYPES.split() if "1D" in name))
-def _pool(op: Any, *args: Any) -> Any:
-    *tensors, size, strides, padding, layout = args
-    wide = OPS[op.name.replace("1D", "")]
-    return _flat(wide(*(ops.expand_dims(x, 1) for x in tensors), (1, *size), (1, *strides), padding, layout))
-
-
-# -- dilation, groups, padding ----------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def _parts(operation: Operation) -> tuple[Any, Any]:
@@ -122,6 +88,94 @@ def is_by_channel(operation: Operation) -> bool:
     """Whether TensorFlow has a kernel that convolves each channel alone."""
     one_stride = len(set(operation.attrs["strides"])) == 1
     return "2D" in operation.type and _parts(operation)[1][-2] == 1 < groups_of(operation) and one_stride
+
+
+BY_CHANNEL = "DepthwiseConv2dNative"
+
+
+def _by_channel(place: Place, kernel: Any) -> Ref:
+    """The shape of a kernel, (height, width, channels, results of each), in TensorFlow's order."""
+    height, width, _, outputs = kernel
+    channels = channels_of(place.operation)
+    return place.constant([height, width, channels, outputs // channels], "shape")
+
+
+@writes("Conv2D", is_by_channel)
+def _convolve_by_channel(place: Place, x: Ref, kernel: Ref, *moves: Any) -> list[Ref]:
+    kernel = place.node("Reshape", kernel, _by_channel(place, place.shapes[1]))
+    return place.result(BY_CHANNEL, x, kernel, **moves_of(place))
+
+
+@writes("Conv2DBackpropInput", is_by_channel)
+def _to_input_by_channel(place: Place, sizes: Any, kernel: Ref, g: Ref, *moves: Any) -> list[Ref]:
+    kernel = place.node("Reshape", kernel, _by_channel(place, place.operation.inputs[-2].shape))
+    return place.result(f"{BY_CHANNEL}BackpropInput", place.taken(sizes, "sizes"), kernel, g, **moves_of(place))
+
+
+@writes("Conv2DBackpropFilter", is_by_channel)
+def _to_kernel_by_channel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any) -> list[Ref]:
+    sizes = place.operation.outputs[0].shape
+    shape = _by_channel(place, sizes)
+    gradient = place.node(f"{BY_CHANNEL}BackpropFilter", x, shape, g, **moves_of(place))
+    return place.result("Reshape", gradient, place.constant(sizes, "sizes"))
+
+
+@writes("Conv3DBackpropFilter")
+def _to_deep_kernel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any) -> list[Ref]:
+    moved = {**moves_of(place), "dilations": [1] * 5}
+    return place.result("Conv3DBackpropFilterV2", x, place.taken(sizes, "sizes"), g, **moved)
+
+
+# -- the channels last -------------------------------------------------------------------------------------------------
+
+FORWARD, TO_INPUT, TO_KERNEL = (" ".join(CONVOLUTIONS[part]) for part in ("", "BackpropInput", "BackpropFilter"))
+
+
+@body(FORWARD, is_first)
+def _convolve_last(op: Any, x: Any, kernel: Any, *args: Any) -> Any:
+    return channels_first(op(channels_last(x), kernel, *args[:-1], "channels_last"))
+
+
+@body(TO_INPUT, is_first)
+def _to_input_last(op: Any, sizes: Any, kernel: Any, g: Any, *args: Any) -> Any:
+    sizes = [sizes[0], *(sizes[i] for i in range(2, len(g.shape))), sizes[1]]
+    return channels_first(op(sizes, kernel, channels_last(g), *args[:-1], "channels_last"))
+
+
+@body(TO_KERNEL, is_first)
+def _to_kernel_last(op: Any, x: Any, sizes: Any, g: Any, *args: Any) -> Any:
+    return op(channels_last(x), sizes, channels_last(g), *args[:-1], "channels_last")
+
+
+# -- one axis ----------------------------------------------------------------------------------------------------------
+
+
+def _wide(values: Any) -> Any:
+    return values if isinstance(values, str) else ((1, *values) if isinstance(values[0], int) else ((0, 0), *values))
+
+
+@body("Conv1D")
+def _convolve(op: Any, x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
+    x, kernel = ops.expand_dims(x, 1), ops.expand_dims(kernel, 0)
+    return flat(OPS["Conv2D"](x, kernel, _wide(strides), _wide(padding), _wide(dilations), layout))
+
+
+@body("Conv1DBackpropInput")
+def _to_input(op: Any, sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
+    sizes = [sizes[0], 1, sizes[1], sizes[2]]
+    g, kernel = ops.expand_dims(g, 1), ops.expand_dims(kernel, 0)
+    moves = _wide(strides), _wide(padding), _wide(dilations), layout
+    return flat(OPS["Conv2DBackpropInput"](sizes, kernel, g, *moves))
+
+
+@body("Conv1DBackpropFilter")
+def _to_kernel(op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
+    sizes = [1, *(sizes[i] for i in range(3))]
+    moves = _wide(strides), _wide(padding), _wide(dilations), layout
+    return ops.squeeze(OPS["Conv2DBackpropFilter"](ops.expand_dims(x, 1), sizes, ops.expand_dims(g, 1), *moves), 0)
+
+
+# -- dilation, groups, padding -----------------------------------------------------------------------------------------
 
 
 def _is_dilated(operation: Operation) -> bool:
@@ -225,22 +279,3 @@ def _grouped_kernel(op: Any, x: Any, sizes: Any, g: Any, *moves: Any) -> Any:
     count = x.shape[-1] // sizes[-2]
     parts = zip(ops.split(x, count, -1), ops.split(g, count, -1), strict=True)
     return ops.concatenate([op(a, [*others, outer // count], b, *moves) for a, b in parts], -1)
-
-
-# -- windows ----------------------------------------------------------------------------------------------------------
-
-
-@body("OverlapAdd")
-def _overlap(op: Any, patches: Any, sizes: Any, size: Any, strides: Any, dilations: Any, padding: Any) -> Any:
-    """Each element of the windows at its places, with zeros between them; their sum."""
-    windows, rank = Windows(size, strides, dilations, padding), len(size)
-    sizes = [sizes[i] for i in range(rank + 2)]
-    inside = sizes[1:-1]
-    whole = [sizes[0], *windows.padded(inside), sizes[-1]]
-    total: Any = None
-    for element, at in windows.elements(dims_of(patches)[1 : rank + 1]):
-        begin, end = ([0, *(getattr(s, part) for s in at), 0] for part in ("start", "stop"))
-        part = patches[(..., *element, slice(None))]
-        spread = OPS["StridedSliceGrad"](part, whole, begin, [whole[0], *end[1:-1], whole[-1]], [1, *strides, 1])
-        total = spread if total is None else total + spread
-    return total[(slice(None), *windows.inside(inside))]

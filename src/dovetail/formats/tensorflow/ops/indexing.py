@@ -1,20 +1,28 @@
-"""Elements by their indices: gathered, scattered, selected, counted."""
+"""Elements by their indices: GatherV2, GatherNd, ScatterNd, TensorScatterAdd, SelectV2, Where, OneHot, UnravelIndex."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.bodies import scattered
-from dovetail.formats.nodes.constants import filled, recorded
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.constants import filled
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.table import row
+from dovetail.formats.tensorflow.table import body, row, rows, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
+
+rows("""
+GatherNd: x indices; bad_indices_policy=
+TensorScatterUpdate TensorScatterAdd: x indices updates; bad_indices_policy=
+TensorScatterMax TensorScatterMin: x indices updates; bad_indices_policy=
+SelectV2: condition x y
+Where > Where: x; >0|int64
+""")
 
 
 @row(
@@ -46,110 +54,6 @@ def _(x: Any, depth: Any, on: Any, off: Any, axis: int) -> Any:
     return ops.where(ops.one_hot(x, scalar(depth), axis, "bool"), on, off)
 
 
-# -- search -----------------------------------------------------------------------------------------------------------
-
-
-@row(
-    "ArgMax: x axis!; output_type>0 +op=ArgMax",
-    "ArgMin: x axis!; output_type>0 +op=ArgMin",
-)
-def _(x: Any, axis: int, op: str) -> Any:
-    """The place of the first largest or smallest element: TensorFlow passes over NaN."""
-    if x.dtype.is_floating:
-        worst = x.dtype.min if op == "ArgMax" else x.dtype.max
-        x = ops.where(ops.greater(x, worst) if op == "ArgMax" else ops.less(x, worst), x, worst)
-    return OPS[op](x, axis)
-
-
-@row("Unique: x; out_idx>1", "UniqueV2: x axis!; out_idx>1")
-def _(x: Any, axis: Any = ()) -> Any:
-    return _unique(x, axis)[:2]
-
-
-@row(
-    "UniqueWithCounts: x; out_idx>1 out_idx>2",
-    "UniqueWithCountsV2: x axis!; out_idx>1 out_idx>2",
-)
-def _unique(x: Any, axis: Any = ()) -> list[Any]:
-    """The different elements in the order of the input, the place of each element among them, and how often it is."""
-    if len(x.shape) != 1 and axis not in ((), []):
-        raise Unreadable("it compares slices")
-    size = dims_of(x)[0]
-    every = ops.arange(size, dtype="int32")
-    values, places, *_ = OPS["Unique"](x)
-    none = ops.full([dims_of(values)[0]], size, "int32")
-    first = OPS["TensorScatterMin"](none, ops.expand_dims(places, -1), every)
-    first = OPS["GatherV2"](first, places, 0)  # for each element, where an equal one is first
-    if x.dtype.is_floating:
-        first = ops.where(ops.isnan(x), every, first)  # NaN equals nothing
-    kept, places, *_ = OPS["Unique"](first)
-    none = ops.zeros([dims_of(kept)[0]], "int32")
-    counts = OPS["TensorScatterAdd"](none, ops.expand_dims(places, -1), ops.ones_like(places, "int32"))
-    return [OPS["GatherV2"](x, kept, 0), places, counts]
-
-
-@row("ListDiff: x? y?; T:dtype out_idx>1")
-def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
-    if isinstance(x, list) and isinstance(y, list):
-        kept = [i for i, one in enumerate(x) if one not in y]
-        return [recorded([x[i] for i in kept], dtype), recorded(kept, "int32")]
-    x, y = (ops.convert(one, dtype=dtype) for one in (x, y))
-    left = ops.logical_not(ops.any(ops.equal(ops.expand_dims(x, -1), y), -1))
-    return [ops.boolean_mask(x, left), ops.boolean_mask(ops.arange(dims_of(x)[0], dtype="int32"), left)]
-
-
-@row("Bincount: x size? weights", "DenseBincount: x size? weights; binary_output:binary")
-def counted(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
-    """How often numbers occur; of matrices, in each row."""
-    given = ops.ones_like(x, weights.dtype) if weights.shape == (0,) or binary else weights
-    rank = len(x.shape)
-    size = scalar(size)
-    counts = ops.logical_and(x >= 0, x < size)
-    places = [ops.where(counts, x, 0)]
-    if rank == 2:
-        rows = ops.expand_dims(ops.arange(dims_of(x)[0], dtype=x.dtype), -1)
-        places = [ops.broadcast_to(rows, dims_of(x)), *places]
-    none = ops.zeros([*dims_of(x)[: rank - 1], size], weights.dtype)
-    change = "TensorScatterMax" if binary else "TensorScatterAdd"
-    return OPS[change](none, ops.stack(places, -1), ops.where(counts, given, 0))
-
-
-@row("ApproxTopK: x; k reduction_dimension:axis is_max_k recall_target reduction_input_size_override aggregate_to_topk")
-def largest(x: Any, k: int, axis: int = -1, is_max_k: bool = True, **approximation: Any) -> Any:
-    """The largest or the smallest elements along an axis, exactly."""
-    moved = ops.moveaxis(x, axis, -1)
-    values, places = OPS["TopKV2"](moved if is_max_k else -moved, k)
-    return [ops.moveaxis(one, -1, axis) for one in (values if is_max_k else -values, places)]
-
-
-@row("Bucketize: x; boundaries")
-def _(x: Any, boundaries: Sequence[float]) -> Any:
-    return ops.searchsorted(np.array(boundaries, "float32"), ops.cast(x, "float32"), "right")
-
-
-@row(
-    "LowerBound: x values; out_type>0 +side=left",
-    "UpperBound: x values; out_type>0 +side=right",
-)
-def _(x: Any, values: Any, side: str) -> Any:
-    before = ops.less if side == "left" else ops.less_equal
-    return ops.sum(ops.cast(before(ops.expand_dims(x, -2), ops.expand_dims(values, -1)), "int32"), -1)
-
-
-@row("HistogramFixedWidth: x bounds bins?; dtype")
-def _(x: Any, bounds: Any, bins: Any, dtype: Any) -> Any:
-    low, high = bounds[0], bounds[1]
-    places = ops.floor((x - low) / (high - low) * ops.cast(scalar(bins), x.dtype))
-    places = ops.cast(ops.clip(places, 0, scalar(bins) - 1), "int32")
-    return ops.cast(ops.bincount(ops.reshape(places, [-1]), length=scalar(bins)), dtype)
-
-
-@row("NthElement: x n?; reverse")
-def _(x: Any, n: Any, reverse: bool = False) -> Any:
-    place = dims_of(x)[-1] - 1 - scalar(n) if reverse else scalar(n)
-    return OPS["GatherV2"](ops.sort(x, -1), place, len(x.shape) - 1)
-
-
 @row("UnravelIndex: x dims!")
 def _(x: Any, dims: Sequence[int]) -> Any:
     coordinates: list[Any] = []
@@ -163,3 +67,73 @@ def _(x: Any, dims: Sequence[int]) -> Any:
 def _(x: Any, i: Any, v: Any, kind: str) -> Any:
     change = "TensorScatterUpdate" if kind == "Update" else "TensorScatterAdd"
     return OPS[change](x, ops.expand_dims(i, -1), -v if kind == "Sub" else v)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@writes("GatherV2")
+def _write_gather(place: Place, x: Ref, indices: Ref, axis: int) -> list[Ref]:
+    return place.result("GatherV2", x, indices, place.constant(axis, "axis"), batch_dims=0)
+
+
+@writes("OneHot")
+def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> list[Ref]:
+    depth = place.scalar(num_classes) if isinstance(num_classes, Ref) else place.constant(num_classes[0], "depth")
+    on, off = (place.constant(value, name, dtype) for value, name in ((1, "on_value"), (0, "off_value")))
+    return place.result("OneHot", x, depth, on, off, axis=axis)
+
+
+@writes("Where")
+def _where(place: Place, x: Ref) -> list[Ref]:
+    return place.result(
+        "Cast", place.node("Where", place.cast(x, "bool"), dtype="int64"), DstT=as_dtype("int32"), Truncate=False
+    )
+
+
+@writes("TensorScatterMul")
+def _scatter_mul(place: Place, x: Ref, indices: Ref, updates: Ref) -> list[Ref]:
+    """All rows of the tensor times the products of the numbers that have the row's position."""
+    spec, at, _ = (tensor.spec for tensor in place.operation.inputs)
+
+    def rows(given: Any, indices: Any) -> Any:
+        sizes = ops.shape(given)[: dims_of(indices)[-1]]
+        steps = OPS["Cumprod"](sizes, 0, True, True)
+        return ops.sum(ops.cast(indices, "int32") * steps, -1), ops.prod(sizes), ops.shape(given)
+
+    numbers, count, shape = place.computed(rows, (x, spec), (indices, at))
+    factors = place.node("Reshape", place.node("UnsortedSegmentProd", updates, numbers, count), shape)
+    return place.result("Mul", x, factors)
+
+
+POSITIONS = ("Const", "Iota", "ArgMax", "ArgMin", "ArgSort", "Where", "Range", "Unique")
+
+
+def _may_be_negative(operation: Operation) -> bool:
+    """Whether positions may count from the end."""
+    indices = operation.inputs[1]
+    maker = indices.op
+    if indices.dtype.name.startswith("u"):
+        return False
+    if maker.type == "Const":
+        return bool(maker.attrs["value"].min(initial=0) < 0)
+    is_counted = maker.type == "SelectV2" and maker.inputs[0].op.type == "Less"  # as below
+    return maker.type not in POSITIONS and not (is_counted and maker.inputs[0].op.inputs[0] is maker.inputs[2])
+
+
+def _counted(indices: Any, sizes: Any) -> Any:
+    return ops.where(ops.less(indices, 0), indices + ops.cast(sizes, indices.dtype), indices)
+
+
+@body("GatherV2", _may_be_negative)
+def _gather(op: Any, x: Any, indices: Any, axis: int) -> Any:
+    return op(x, _counted(indices, dims_of(x)[axis]), axis)
+
+
+@body(
+    "GatherNd TensorScatterUpdate TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin", _may_be_negative
+)
+def _at(op: Any, x: Any, indices: Any, *updates: Any) -> Any:
+    depth = dims_of(indices)[-1]
+    sizes = ops.cast(ops.shape(x)[:depth], indices.dtype)
+    return op(x, _counted(indices, sizes), *updates)

@@ -1,50 +1,27 @@
-"""Matrices, and Fourier transforms."""
+"""Matrices: MatMul, Einsum, MatrixInverse, MatrixSolve, Cholesky, Qr, Svd, SelfAdjointEigV2, Lu, TridiagonalSolve."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import constant_of, is_tensor
-from dovetail.formats.tensorflow.ops.shapes import element, scalar
-from dovetail.formats.tensorflow.table import row
-from dovetail.graph.operation import GraphTensor
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.values.spec import TensorSpec
+from dovetail.formats.tensorflow.table import body, row, rows, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
 
-
-@row("MatrixBandPart: x lower upper")
-def banded(x: Any, lower: Any, upper: Any) -> Any:
-    """Matrices with zeros outside of a band; a negative number keeps that side whole.
-
-    In a graph of sessions, a constant number is computed with, since it can be fed and edited.
-    """
-    in_session = type(x) is GraphTensor and x.graph.outermost.dialect.records_effects
-    known = [None if is_tensor(n) and in_session else constant_of(n) if is_tensor(n) else n for n in (lower, upper)]
-    bounds = [n if value is None else int(value) for n, value in zip((lower, upper), known, strict=True)]
-    if all(isinstance(bound, int) for bound in bounds):
-        return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in bounds))
-    rows, columns = (ops.arange(size) for size in dims_of(x)[-2:])
-    below = ops.expand_dims(rows, -1) - columns
-    near = (
-        ops.logical_or(ops.less(bound, 0), ops.less_equal(distance, ops.cast(bound, "int32")))
-        for bound, distance in zip(bounds, (below, -below), strict=True)
-    )
-    return ops.where(ops.logical_and(*near), x, ops.zeros_like(x))
-
-
-@row("Diag: x")
-def _(x: Any) -> Any:
-    dims = dims_of(x)
-    return ops.reshape(OPS["MatrixDiag"](ops.reshape(x, [-1])), [*dims, *dims])
-
-
-@row("DiagPart: x")
-def _(x: Any) -> Any:
-    dims = dims_of(x)[: len(x.shape) // 2]
-    size = ops.prod(ops.convert(dims, dtype="int32"))
-    return ops.reshape(OPS["MatrixDiagPart"](ops.reshape(x, [size, size])), dims)
+rows("""
+MatMul: x y; transpose_a transpose_b grad_a grad_b
+Einsum: inputs*; equation
+Cholesky MatrixDeterminant LogMatrixDeterminant MatrixSquareRoot: x
+MatrixInverse: x; adjoint=False
+MatrixSolve: matrix rhs; adjoint
+MatrixTriangularSolve: matrix rhs; lower adjoint
+SelfAdjointEigV2: x; compute_v
+""")
 
 
 @row("Cross: x y")
@@ -72,9 +49,6 @@ def _(x: Any, y: Any, transpose_a: bool = False, transpose_b: bool = False) -> A
 @row("XlaEinsum: x y; equation")
 def _(x: Any, y: Any, equation: str) -> Any:
     return OPS["Einsum"]([x, y], equation)
-
-
-# -- decompositions ---------------------------------------------------------------------------------------------------
 
 
 @row("Qr: x; full_matrices")
@@ -113,109 +87,6 @@ def _(x: Any) -> list[Any]:
     return [lu, ops.fori_loop(0, dims_of(pivots)[-1], exchanged, numbers)]
 
 
-# -- diagonals --------------------------------------------------------------------------------------------------------
-
-
-def _smaller(a: Any, b: Any) -> Any:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
-
-
-def _offset(k: Any, rows: Any, columns: Any, longest: Any, align: str) -> tuple[Any, Any]:
-    """The lengths of diagonals, and where their elements begin in rows of the length of the longest."""
-    length = ops.minimum(rows + ops.minimum(k, 0), columns - ops.maximum(k, 0))
-    above, below = (side == "LEFT" for side in align.split("_"))
-    is_left = ops.logical_or(ops.logical_and(k >= 0, above), ops.logical_and(k <= 0, below))
-    return length, ops.where(is_left, 0, longest - length)
-
-
-def _bounds(k: Any) -> tuple[Any, Any, bool | None]:
-    """The lowest and the highest diagonal, and whether they are one: None if a run says it."""
-    if is_tensor(k) and k.shape in ((), (1,)):
-        one = ops.reshape(k, ())
-        return one, one, True
-    k = ops.reshape(k, [-1]) if is_tensor(k) else [k] if isinstance(k, int) else k
-    low, high = element(k, 0), element(k, -1)
-    return low, high, low == high if isinstance(low, int) and isinstance(high, int) else None
-
-
-def _either(is_first: Any, first: Any, second: Any) -> Any:
-    return (first if is_first else second) if isinstance(is_first, bool) else ops.where(is_first, first, second)
-
-
-@row(
-    "MatrixDiagPartV2: x k? padding; +align=LEFT_LEFT",
-    "MatrixDiagPartV3: x k? padding; align",
-)
-def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
-    """A diagonal of matrices, or several as rows of one length."""
-    (low, high, is_one), (*batch, rows, columns) = _bounds(k), dims_of(x)
-    longest = _smaller(rows + _smaller(high, 0), columns - _larger(low, 0))
-    diagonals = ops.expand_dims(high - ops.arange(high - low + 1, dtype="int32"), -1)
-    length, offset = _offset(diagonals, rows, columns, longest, align)
-    number = ops.arange(longest, dtype="int32") - offset  # (diagonals, longest): the element of a diagonal
-    is_inside = ops.logical_and(number >= 0, number < length)
-    place = (number + ops.maximum(-diagonals, 0)) * columns + number + ops.maximum(diagonals, 0)
-    flat = ops.reshape(x, [*batch, rows * columns])
-    rows_of_diagonals = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
-    rows_of_diagonals = ops.where(is_inside, rows_of_diagonals, padding)
-    if is_one is None:
-        dims = ops.shape(rows_of_diagonals)
-        kept = dims[len(batch) + ops.cast(ops.equal(low, high), "int32") :]
-        return ops.reshape(rows_of_diagonals, ops.concatenate([dims[: len(batch)], kept], 0))
-    return ops.reshape(rows_of_diagonals, [*batch, longest]) if is_one else rows_of_diagonals
-
-
-@row(
-    "MatrixSetDiag: x diagonal; +align=RIGHT_LEFT",
-    "MatrixSetDiagV2: x diagonal k?; +align=LEFT_LEFT",
-    "MatrixSetDiagV3: x diagonal k?; align",
-)
-def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
-    """Matrices with other diagonals."""
-    (low, high, _), (*batch, rows, columns) = _bounds(k), dims_of(x)
-    longest = ops.shape(diagonal)[-1] if diagonal.shape is None else dims_of(diagonal)[-1]
-    below = ops.expand_dims(ops.arange(rows, dtype="int32"), -1)
-    right = ops.arange(columns, dtype="int32")
-    distance = right - below
-    _, offset = _offset(distance, rows, columns, longest, align)
-    place = (high - distance) * longest + ops.minimum(below, right) + offset
-    is_inside = ops.logical_and(distance >= low, distance <= high)
-    flat = ops.reshape(diagonal, [*batch, (high - low + 1) * longest])
-    return ops.where(is_inside, OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch)), x)
-
-
-@row(
-    "MatrixDiagV2: diagonal k? rows? columns? padding; +align=LEFT_LEFT",
-    "MatrixDiagV3: diagonal k? rows? columns? padding; align",
-)
-def of_diagonals(diagonal: Any, k: Any, rows: Any, columns: Any, padding: Any, align: str) -> Any:
-    """Matrices of one diagonal each, or of several."""
-    (low, high, is_one), rows, columns = _bounds(k), scalar(rows), scalar(columns)
-    is_open = is_one is None or diagonal.shape is None  # the rank of the result depends on values
-    dims = ops.shape(diagonal) if is_open else dims_of(diagonal)
-    longest = dims[-1]
-    least = longest - _smaller(high, 0), longest + _larger(low, 0)
-    square = _larger(*least)
-    size = [
-        _either(given >= 0, given, _either(other < 0, square, own))
-        for given, other, own in ((rows, columns, least[0]), (columns, rows, least[1]))
-    ]
-    if not is_open:
-        batch = dims[: -1 if is_one else -2]
-        return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
-    count = ops.size(diagonal) // ((high - low + 1) * longest)
-    matrices = with_diagonals(ops.broadcast_to(padding, [count, *size]), diagonal, align, k)
-    before = dims[: ops.size(dims) - 2 + ops.cast(ops.equal(low, high), "int32")]
-    return ops.reshape(matrices, ops.concatenate([before, ops.shape(matrices)[1:]], 0))
-
-
-# -- bands -----------------------------------------------------------------------------------------------------------
-
-
 def _shifted(diagonal: Any, offset: int) -> Any:
     """Matrices whose row i has the element i of a diagonal, `offset` columns right of the main one."""
     return ops.roll(ops.matrix_diag(diagonal), offset, -1)
@@ -252,75 +123,87 @@ def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
     return OPS["MatrixTriangularSolve"](matrix, rhs, lower, adjoint)
 
 
-# -- Fourier transforms -----------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
-_RANKS = (("", 1), ("2D", 2), ("3D", 3))
+@writes("MatMul", lambda operation: any(len(t.shape) != 2 for t in operation.inputs))
+def _matmul(place: Place, x: Ref, y: Ref, transpose_a: bool, transpose_b: bool) -> list[Ref]:
+    """The adjoint of the conjugate is the transpose."""
+    if place.operation.outputs[0].dtype.is_complex:
+        x, y = (place.node("Conj", z) if is_turned else z for z, is_turned in ((x, transpose_a), (y, transpose_b)))
+    return place.result("BatchMatMulV2", x, y, adj_x=transpose_a, adj_y=transpose_b)
 
 
-@row(*(f"RFFT{name}: x length?; Tcomplex>0 +rank={rank}" for name, rank in _RANKS))
-def _(x: Any, length: Any, rank: int) -> Any:
-    *others, last = (element(length, i) for i in range(rank))
-    for axis, size in enumerate(others, -rank):
-        x = _of_length(x, axis, size)
-    if not isinstance(last, int):
-        x, last = _of_length(x, -1, last), None
-    return _along(OPS["FFT"], OPS["RFFT"](x, last), range(-rank, -1))
+@writes("Qr")
+def _qr(place: Place, x: Ref, mode: str) -> list[Ref]:
+    return place.result("Qr", x, full_matrices=mode == "complete")
 
 
-@row(*(f"IRFFT{name}: x length?; Treal>0 +rank={rank}" for name, rank in _RANKS))
-def _(x: Any, length: Any, rank: int) -> Any:
-    *others, last = (element(length, i) for i in range(rank))
-    for axis, size in enumerate(others, -rank):
-        x = _of_length(x, axis, size)
-    transform: Any = OPS["IRFFT"] if isinstance(last, int) else OPS["IRFFT"].body
-    return transform(_along(OPS["IFFT"], x, range(-rank, -1)), last)
+@writes("Svd")
+def _svd(place: Place, x: Ref, full_matrices: bool, compute_uv: bool) -> list[Ref]:
+    """The singular vectors in Dovetail's order, and the singular values as real numbers."""
+    matrix = place.operation.inputs[0].spec
+    s, u, v = place.several("Svd", x, dtypes=[x.dtype] * 3, compute_uv=compute_uv, full_matrices=full_matrices)
+    s = place.node("Real", s, dtype=place.real, Tout=place.real) if matrix.dtype.is_complex else s
+    if not compute_uv:
+        return place.results([s])
+    (adjoint,) = place.computed(lambda v: ops.conj(ops.swapaxes(v, -1, -2)), (v, matrix))
+    return place.results([u, s, adjoint])
 
 
-@row("FFT3D: x")
-def _(x: Any) -> Any:
-    return _along(OPS["FFT"], x, (-1, -2, -3))
+@writes("SelfAdjointEigV2", lambda operation: operation.inputs[0].dtype.is_complex or not operation.attrs["compute_v"])
+def _eigh(place: Place, x: Ref, compute_v: bool) -> list[Ref]:
+    w, v = place.several("SelfAdjointEigV2", x, dtypes=[x.dtype] * 2, compute_v=compute_v)
+    w = place.node("Real", w, dtype=place.real, Tout=place.real) if place.operation.inputs[0].dtype.is_complex else w
+    return place.results([w, v] if compute_v else [w])
 
 
-@row("IFFT3D: x")
-def _(x: Any) -> Any:
-    return _along(OPS["IFFT"], x, (-1, -2, -3))
+@writes("LogMatrixDeterminant", lambda operation: operation.inputs[0].dtype.is_complex)
+def _log_determinant(place: Place, x: Ref) -> list[Ref]:
+    sign, size = place.several("LogMatrixDeterminant", x, dtypes=[x.dtype] * 2)
+    return place.results([sign, place.node("Real", size, dtype=place.real, Tout=place.real)])
 
 
-@row("FFTND: x length! axes!; +inverse=False", "IFFTND: x length! axes!; +inverse=True")
-def _(x: Any, length: Sequence[int], axes: Sequence[int], inverse: bool) -> Any:
-    return _along(OPS["IFFT" if inverse else "FFT"], _of_lengths(x, length, axes), axes)
+@writes("Eig")
+def _eig(place: Place, x: Ref) -> list[Ref]:
+    return place.result("Eig", x, compute_v=True, Tout=place.operation.outputs[0].dtype)
 
 
-@row("RFFTND: x length! axes!; Tcomplex>0")
-def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
-    x = _of_lengths(x, length[:-1], axes[:-1])
-    spectrum = _along(lambda one: OPS["RFFT"](one, length[-1]), x, axes[-1:])
-    return _along(OPS["FFT"], spectrum, axes[:-1])
+@writes("Lu")
+def _lu(place: Place, x: Ref) -> list[Ref]:
+    """LAPACK's exchanges of rows, found from TensorFlow's permutation."""
+    lu, order = place.several("Lu", x, dtypes=[x.dtype, "int32"], output_idx_type=as_dtype("int32"))
+    *batch, rows, count = place.shapes[0]
+
+    def exchanges(order: Any) -> Any:
+        places, swaps = OPS["Iota"](rows), []
+        now = ops.zeros_like(order) + places
+        for i in range(count):
+            at = ops.cast(ops.argmax(ops.equal(now, order[..., i : i + 1]), -1), "int32")
+            swaps.append(at)
+            now = ops.where(ops.equal(places, ops.expand_dims(at, -1)), now[..., i : i + 1], now)
+            now = ops.where(ops.equal(places, i), -1, now)
+        return ops.stack(swaps, -1)
+
+    pivots = place.computed(exchanges, (order, TensorSpec((*batch, rows), as_dtype("int32"))))
+    return place.results([lu, *pivots])
 
 
-@row("IRFFTND: x length! axes!; Treal>0")
-def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
-    x = _along(OPS["IFFT"], _of_lengths(x, length[:-1], axes[:-1]), axes[:-1])
-    return _along(lambda one: OPS["IRFFT"](one, length[-1]), x, axes[-1:])
+@body("Einsum", lambda operation: len(operation.inputs) > 2)
+def _einsum(op: Any, inputs: Sequence[Any], equation: str) -> Any:
+    """A sum over more than two tensors: one after the other."""
+    parts, result = equation.replace(" ", "").split("->")
+    letters, *others = parts.split(",")
+    product, *rest = inputs
+    for number, (x, part) in enumerate(zip(rest, others, strict=True)):
+        later = {*result, *"".join(others[number + 1 :])}
+        kept = "".join(dict.fromkeys(c for c in letters + part if c in later)) if number + 1 < len(rest) else result
+        product, letters = op([product, x], f"{letters},{part}->{kept}"), kept
+    return product
 
 
-def _of_lengths(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
-    for axis, size in zip(axes, lengths, strict=True):
-        x = _of_length(x, axis - len(x.shape) if axis >= 0 else axis, size)
-    return x
-
-
-def _along(transform: Callable[[Any], Any], x: Any, axes: Any) -> Any:
-    for axis in axes:
-        x = ops.swapaxes(transform(ops.swapaxes(x, axis, -1)), axis, -1)
-    return x
-
-
-def _of_length(x: Any, axis: int, size: Any) -> Any:
-    """An axis cut to a length, or filled with zeros."""
-    rank, old = len(x.shape), dims_of(x)[axis]
-    spare = [0] * rank
-    spare[axis] = _larger(size - old, 0)
-    x = OPS["PadV2"](x, [0] * rank, spare)
-    return x[(..., slice(size), *[slice(None)] * (-1 - axis))]
+@body("MatrixSolve", lambda operation: operation.inputs[0].shape[:-2] != operation.inputs[1].shape[:-2])
+def _solve(op: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    shapes = [ops.zeros(dims_of(x)[:-2]) for x in (matrix, rhs)]
+    batch = dims_of(ops.add(*shapes))
+    return op(*(ops.broadcast_to(x, [*batch, *dims_of(x)[-2:]]) for x in (matrix, rhs)), adjoint)

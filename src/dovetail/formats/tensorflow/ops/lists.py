@@ -1,24 +1,27 @@
-"""Nodes of lists of tensors, with which TensorFlow's loops collect their results."""
+"""Lists of tensors, with which loops collect results: TensorListReserve, TensorListStack, TensorArrayV3 and others."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, plain, recorded
+from dovetail.formats.nodes.constants import constant_of, filled, plain, recorded
 from dovetail.formats.tensorflow.attributes import Attributes
-from dovetail.formats.tensorflow.calls import by_row
+from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.table import READ
-from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants, is_zero
+from dovetail.formats.tensorflow.table import shapes, special
+from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
 from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.variants import VariantList
+
+shapes("""
+TensorListLength TensorArraySizeV3: []
+TensorArrayConcatV3: - [?]
+""")
 
 
 def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
@@ -244,32 +247,6 @@ def _scatter_new(node: Node) -> Any:
     known = constant_of(size)
     whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
     return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or int(known) < 0)
-
-
-@special("Shape")
-def _shape(node: Node) -> Any:
-    """The number of variants; of tensors, what the row computes."""
-    if not isinstance(node.inputs[0], Variants):
-        return by_row(READ[node.type], node)
-    count = ops.shape(node.inputs[0].parts[0].sizes)[:1]
-    return ops.cast(count, node.attrs("out_type", "int32"))
-
-
-@special("ZerosLike AddN AddV2")
-def _sum(node: Node) -> Any:
-    """Zeros or a sum of lists and of optional values, as gradients have them; of tensors, what rows compute."""
-    lists = [value for value in node.inputs if isinstance(value, TensorList)]
-    others = [value for value in node.inputs if not isinstance(value, TensorList)]
-    first, *others = lists if lists and all(is_tensor(x) and is_zero(x) for x in others) else node.inputs
-    if not isinstance(first, (TensorList, Optional)):
-        return by_row(READ[node.type], node)
-    for index, value in enumerate(others, 1):
-        if not isinstance(value, Optional if isinstance(first, Optional) else TensorList):
-            raise node.refused(index, "no value as the first")
-    return first.zeros() if node.type == "ZerosLike" else reduce(lambda x, y: x.plus(y), others, first)
-
-
-# -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------
 
 
 @special("TensorArrayV3")

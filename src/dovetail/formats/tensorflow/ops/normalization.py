@@ -1,4 +1,4 @@
-"""Layers: convolutions, normalization and losses."""
+"""Normalization: FusedBatchNorm, FusedBatchNormV2, FusedBatchNormV3, LRN, and their gradients."""
 
 from __future__ import annotations
 
@@ -7,22 +7,11 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.table import row
+from dovetail.formats.tensorflow.gradients import through
+from dovetail.formats.tensorflow.table import row, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
-
-
-@row("BiasAddV1: x bias")
-def _(x: Any, bias: Any) -> Any:
-    return ops.bias_add(x, bias, data_format="channels_last")
-
-
-@row("DepthwiseConv2dNative: x kernel; strides@spatial padding@padding dilations@dilations data_format@layout")
-def depthwise(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    """The convolution of each channel with kernels of its own."""
-    height, width, channels, multiplier = dims_of(kernel)
-    kernel = ops.reshape(kernel, [height, width, 1, channels * multiplier])
-    return OPS["Conv2D"](x, kernel, strides, padding, dilations, data_format)
-
 
 _NORM = "epsilon is_training exponential_avg_factor:factor data_format@layout"
 
@@ -65,17 +54,6 @@ def _(x: Any, scale: Any, **others: Any) -> Any:
     return [*batch_norm(x, scale, **others), ops.zeros([0], scale.dtype)]
 
 
-@row("SoftmaxCrossEntropyWithLogits: logits labels")
-def _(logits: Any, labels: Any) -> Any:
-    return [OPS["SoftmaxCrossEntropyWithLogits"](labels, logits, -1), ops.softmax(logits) - labels]
-
-
-@row("SparseSoftmaxCrossEntropyWithLogits: logits labels")
-def _(logits: Any, labels: Any) -> Any:
-    hot = ops.one_hot(labels, dims_of(logits)[-1], dtype=logits.dtype)
-    return [OPS["SparseSoftmaxCrossEntropyWithLogits"](labels, logits, -1), ops.softmax(logits) - hot]
-
-
 @row("LRN: x; depth_radius:radius bias alpha beta")
 def local_response(x: Any, radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5) -> Any:
     """Values over a power of the squares of the channels around them."""
@@ -85,3 +63,53 @@ def local_response(x: Any, radius: int = 5, bias: float = 1.0, alpha: float = 1.
     for i in range(1, 2 * radius + 1):
         total = total + squares[..., i : depth + i]
     return x / (bias + alpha * total) ** beta
+
+
+_GRADIENT = "epsilon is_training data_format@layout"
+
+
+@row(
+    f"FusedBatchNormGrad: g x scale mean variance; {_GRADIENT}",
+    f"FusedBatchNormGradV2: g x scale mean variance; {_GRADIENT}",
+    f"FusedBatchNormGradV3: g x scale mean variance reserved; {_GRADIENT}",
+)
+def _(
+    g: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    data_format: str,
+    reserved: Any = None,
+    epsilon: float = 1e-4,
+    is_training: bool = True,
+) -> list[Any]:
+    def norm(x: Any, scale: Any, offset: Any) -> Any:
+        return batch_norm(x, scale, offset, mean, variance, data_format, epsilon, is_training)[0]
+
+    nothing = ops.zeros([], scale.dtype)
+    return [*through(norm, g, x, scale, ops.zeros_like(scale)), nothing, nothing]
+
+
+@row("LRNGrad: g x y; depth_radius:radius bias alpha beta")
+def _(g: Any, x: Any, y: Any, **numbers: Any) -> Any:
+    return through(lambda x: local_response(x, **numbers), g, x)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _is_image(operation: Operation) -> bool:
+    x, *others = operation.inputs
+    axis = operation.attrs["axis"]
+    return (
+        len(others) == 4 and x.dtype.name == "float32" and x.shape is not None and len(x.shape) == 4 and axis in (3, -1)
+    )
+
+
+@writes("BatchNormalization", _is_image)
+def _normalize(
+    place: Place, x: Ref, mean: Ref, variance: Ref, offset: Ref, scale: Ref, axis: int, epsilon: float
+) -> list[Ref]:
+    inputs = x, scale, offset, mean, variance
+    return place.result("FusedBatchNormV3", *inputs, epsilon=epsilon, is_training=False, data_format="NHWC")

@@ -1,4 +1,4 @@
-"""The largest elements of windows, their places and gradients, also of NaN and of equal elements."""
+"""Pools: MaxPool, AvgPool, MaxPoolWithArgmax, of two and three axes, their gradients and the gradients of these."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.core.base.windows import Windows
+from dovetail.core.base.windows import POOLS, Windows
+from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.bodies import pads_of
-from dovetail.formats.tensorflow.ops.gradients import through
-from dovetail.formats.tensorflow.table import row
+from dovetail.formats.tensorflow.gradients import blank, through
+from dovetail.formats.tensorflow.ops.windows import channels_first, channels_last, flat, is_first, moves_of
+from dovetail.formats.tensorflow.table import body, row, rows, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
+
+rows("""
+AvgPool MaxPool3D AvgPool3D: x; ksize:size@spatial strides@spatial padding@padding data_format@layout
+MaxPool: x; ksize:size@spatial strides@spatial padding@padding data_format@layout T>0
+""")
 
 _WINDOW = "ksize:size@spatial strides@spatial padding@padding data_format@layout"
 _INPUTS = "size! strides!; padding@padding data_format=NHWC T>0"
@@ -143,3 +152,44 @@ def _(x: Any, g: Any, places: Any, with_batch: bool = False, **window: Any) -> A
     flat = ops.zeros_like(ops.reshape(x, [-1]))
     flat_gradient = OPS["TensorScatterAdd"](flat, ops.reshape(places, [-1, 1]), ops.reshape(g, [-1]))
     return ops.reshape(flat_gradient, dims_of(x))
+
+
+@row(*(f"{op}: shape? g; {_WINDOW} +op={op}" for op in ("AvgPoolGrad", "AvgPool3DGrad")))
+def _(shape: Any, g: Any, op: str, **window: Any) -> Any:
+    return OPS[op](blank(g, shape), g, **window)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _pools(place: Place) -> dict[str, Any]:
+    return {"ksize": [1, *place.operation.attrs["size"], 1], **moves_of(place)}
+
+
+@writes(" ".join(f"{name}{part}" for name in POOLS["MaxPool"][1:] for part in ("Grad", "GradGrad")))
+def _max_pool(place: Place, x: Ref, g: Ref, *moves: Any) -> list[Ref]:
+    type = place.operation.type
+    y = place.node(type.partition("Grad")[0], x, **_pools(place))
+    return place.result(type, x, y, g, **_pools(place))
+
+
+@writes(" ".join(f"{name}Grad" for name in POOLS["AvgPool"][1:]))
+def _average_pool(place: Place, x: Ref, g: Ref, *moves: Any) -> list[Ref]:
+    shape = place.node("Shape", x, dtype="int32", out_type=as_dtype("int32"))
+    return place.result(place.operation.type, shape, g, **_pools(place))
+
+
+POOL_TYPES = " ".join(name + part for names in POOLS.values() for name in names for part in ("", "Grad", "GradGrad"))
+
+
+@body(POOL_TYPES, is_first)
+def _pool_last(op: Any, *args: Any) -> Any:
+    *moved, _ = (channels_last(arg) if type(arg) is GraphTensor else arg for arg in args)
+    return channels_first(op(*moved, "channels_last"))
+
+
+@body(" ".join(name for name in POOL_TYPES.split() if "1D" in name))
+def _pool(op: Any, *args: Any) -> Any:
+    *tensors, size, strides, padding, layout = args
+    wide = OPS[op.name.replace("1D", "")]
+    return flat(wide(*(ops.expand_dims(x, 1) for x in tensors), (1, *size), (1, *strides), padding, layout))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.formats.tensorflow.ops.gradients import through
+from dovetail.formats.tensorflow.gradients import through
 from dovetail.formats.tensorflow.table import row
 
 _BITS = "num_bits:bits narrow_range:narrow"

@@ -1,23 +1,30 @@
-"""Random numbers: of TensorFlow's distributions, and not its bits.
+"""Random numbers: RandomUniform, StatelessRandomNormal, RandomShuffle, Multinomial, RngReadAndSkip, SobolSample.
 
+They have TensorFlow's distributions, and not its bits.
 A node draws other numbers in each run, from its seeds or, if they are 0, from a seed of the operating system.  Types
 whose names begin with `Stateless` draw the same numbers for the same seed or key, on every engine.
 """
 
 from __future__ import annotations
 
+import functools
 import secrets
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base import threefry
+from dovetail.core.base.hooks import hooks
 from dovetail.core.base.read_limits import need_bytes
 from dovetail.core.base.scopes import not_building
+from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.values.spec import spec
+from dovetail.core.values.value_kinds import static_shape
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.tensorflow.ops.shapes import scalar
-from dovetail.formats.tensorflow.table import row
+from dovetail.formats.tensorflow.table import body, row
 from dovetail.ops.random.generator import Generator
 from dovetail.ops.shapes.shape import dims_of
 
@@ -128,9 +135,6 @@ def _(x: Any, **source: Any) -> Any:
     return ops.random.shuffle(key_of(**source), x)
 
 
-# -- keys -------------------------------------------------------------------------------------------------------------
-
-
 @row("StatelessRandomGetKeyCounter: seed", "StatelessRandomGetKeyCounterAlg: seed; +has_algorithm=True")
 def _(seed: Any, has_algorithm: bool = False) -> list[Any]:
     key = ops.bitcast(ops.reshape(key_of(seed), [1, 2]), "uint64")
@@ -158,3 +162,42 @@ def _(dim: int, count: int, skip: int = 0, dtype: Any = "float32") -> Any:
 
     points = qmc.Sobol(dim, scramble=False, bits=32).fast_forward(skip + 1).random(count)
     return ops.convert(points.astype(as_dtype(dtype).numpy))
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _cipher() -> Any:
+    """The graph of the cipher, from a key and the words of the counters."""
+    graph = hooks.new_graph("threefry")
+    given = [
+        graph.placeholder(spec(shape, "uint32"), name)
+        for shape, name in (((2,), "key"), ((None,), "x"), ((None,), "y"))
+    ]
+    with graph.as_default():
+        key, x, y = given
+        graph.outputs = threefry.encrypt(key, x, y, signed=False)
+    return graph
+
+
+@body("StatelessRandomUniformFullInt")
+def _bits(op: Any, key: Any, shape: Any, counter: Any, part: Any) -> Any:
+    sizes = ops.convert(shape, dtype="int32")
+    size = ops.prod(sizes)
+    is_row = part is not None and static_shape(sizes) == (1,)
+    if part is None:
+        x = ops.arange((size + 1) // 2)
+    else:
+        columns = part[0] + ops.cast(ops.arange(sizes[-1]), "int64")
+        period = threefry.part_period(part[1], is_row)
+        is_first = columns < period
+        x = ops.where(is_first, columns, columns - period)
+    x = ops.cast(x, "uint32")
+    y = ops.zeros_like(x)
+    if counter is not None:
+        words = OPS["Bitcast"](counter, "uint32")
+        x, y = x + words[0], y + words[1]
+    words = OPS["Call"]([OPS["Bitcast"](key, "uint32"), x, y], _cipher())
+    words = ops.where(is_first, *words) if is_row else ops.concatenate(words, 0)[:size]
+    return ops.reshape(OPS["Bitcast"](words, "int32"), shape)

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.ops.gradients import through
+from dovetail.formats.tensorflow.gradients import through
 from dovetail.formats.tensorflow.table import row
 from dovetail.ops.sequence import cells
 from dovetail.ops.shapes.shape import dims_of

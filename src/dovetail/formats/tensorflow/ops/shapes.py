@@ -1,4 +1,4 @@
-"""Shapes, ranges and slices."""
+"""Shapes: Shape, Size, Rank, Reshape, Transpose, ExpandDims, Squeeze, Tile, Roll, ConcatV2, Split, Pack, Unpack."""
 
 from __future__ import annotations
 
@@ -9,19 +9,55 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import constant_of, recorded, wanted, within
+from dovetail.formats.nodes.bodies import add_wider
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.table import row
-from dovetail.graph.operation import GraphTensor
+from dovetail.formats.nodes.ways import When
+from dovetail.formats.tensorflow.calls import by_row
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.table import READ, body, row, rows, shapes, special
+from dovetail.formats.tensorflow.tensor_lists import Variants
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
 
-LARGEST = 1 << 20  # elements of an array that is computed while a file is read
+rows("""
+Shape: x; out_type>0
+Reshape BroadcastTo: x shape?
+Transpose: x axes!
+ExpandDims: x axis!
+Squeeze: x; squeeze_dims:axis@axes
+Tile: x repeats?
+Roll: x shift! axis!
+ConcatV2: xs* axis!
+Concat > ConcatV2: axis! xs*
+Pack: xs*; axis
+Unpack: x; num axis
+SplitV: x sizes? axis!; num_split
+""")
+
+shapes("""
+Shape: [?]
+Size Rank: []
+""")
+
+
+@special("Shape")
+def _shape(node: Node) -> Any:
+    """The number of variants; of tensors, what the row computes."""
+    if not isinstance(node.inputs[0], Variants):
+        return by_row(READ[node.type], node)
+    count = ops.shape(node.inputs[0].parts[0].sizes)[:1]
+    return ops.cast(count, node.attrs("out_type", "int32"))
 
 
 def scalar(value: Any) -> Any:
     """A number that is an input marked `?`."""
     return value[0] if isinstance(value, list) else value
+
+
+def element(numbers: Any, i: int) -> Any:
+    """One of some integers: an int if it is known, else a tensor."""
+    known = numbers if isinstance(numbers, list) else known_ints(numbers)
+    return numbers[i] if known is None or known[i] is None else known[i]
 
 
 @row("Rank: x")
@@ -64,61 +100,6 @@ def _(axis: int, shapes: Sequence[Any]) -> Any:
     return starts
 
 
-@row("Range: start stop step; Tidx:dtype")
-def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    bounds = start, stop, step
-    in_session = type(stop) is GraphTensor and stop.op.graph.outermost.dialect.records_effects
-    if in_session and stop.dtype.is_integer:  # a run may feed one, and an edit may change it
-        is_plain = constant_of(start) == 0 and constant_of(step) == 1
-        return OPS["Iota"](stop, dtype) if is_plain else ops.arange(*bounds, dtype=dtype)
-    start, stop, step = (bound if (value := wanted(bound)) is None else value.item() for bound in bounds)
-    if all(isinstance(bound, (int, float)) for bound in (start, stop, step)):
-        if step and abs((stop - start) / step) <= LARGEST:
-            within(int((stop - start) / step))
-            return ops.convert(np.arange(start, stop, step), dtype)
-        start = recorded(start, dtype)
-    return ops.arange(start, stop, step, dtype=dtype)
-
-
-@row("StridedSlice: x begin? end? strides?; begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask")
-def strided_slice(
-    x: Any,
-    begin: Any,
-    end: Any,
-    strides: Any,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-) -> Any:
-    """A slice, whose masks are bits for the numbers of indices."""
-    if ellipsis_mask & ellipsis_mask - 1:
-        raise Unreadable("it has several ellipses")
-    is_known = all(isinstance(bound, list) for bound in (begin, end, strides))
-    if not ellipsis_mask and not new_axis_mask and (is_known or not shrink_axis_mask):
-        return OPS["StridedSlice"](x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
-
-    def item(i: int) -> Any:
-        if ellipsis_mask >> i & 1:
-            return Ellipsis
-        if new_axis_mask >> i & 1:
-            return None
-        if shrink_axis_mask >> i & 1:
-            return element(begin, i)
-        first, last = (None if mask >> i & 1 else element(bound, i) for mask, bound in pairs)
-        return slice(first, last, element(strides, i))
-
-    pairs = (begin_mask, begin), (end_mask, end)
-    return x[tuple(map(item, range(len(begin) if isinstance(begin, list) else begin.shape[0])))]
-
-
-def element(numbers: Any, i: int) -> Any:
-    """One of some integers: an int if it is known, else a tensor."""
-    known = numbers if isinstance(numbers, list) else known_ints(numbers)
-    return numbers[i] if known is None or known[i] is None else known[i]
-
-
 @row("Split: axis! x; num_split:count")
 def _(axis: int, x: Any, count: int) -> Any:
     return ops.split(x, count, axis)
@@ -131,28 +112,34 @@ def _(x: Any, sizes: Any, axis: int) -> Any:
     return OPS["SplitV"](x, sizes, axis)
 
 
-@row("Slice: x start? size?")
-def _(x: Any, start: Any, size: Any) -> Any:
-    if isinstance(size, list) and -1 in size:
-        dims = dims_of(x)
-        size = [dims[i] - start[i] if length == -1 else length for i, length in enumerate(size)]
-    return OPS["Slice"](x, start, size)
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
-@row("Pad: x paddings?", "PadV2: x paddings? value!")
-def _(x: Any, paddings: Any, value: Any = 0) -> Any:
-    if isinstance(paddings, list):
-        return OPS["PadV2"](x, paddings[::2], paddings[1::2], value)
-    return OPS["PadV2"](x, paddings[:, 0], paddings[:, 1], value)
+def has(name: str, *kinds: Any) -> When:
+    """Whether a static argument of an operation is of some kinds."""
+    return lambda operation: isinstance(operation.attrs.get(name), kinds)
 
 
-@row("ReverseSequence: x lengths; seq_dim:axis batch_dim:batch")
-def _(x: Any, lengths: Any, axis: int, batch: int) -> Any:
-    rank, size = len(x.shape), dims_of(x)[axis]
-    places = ops.arange(size)
-    lengths = ops.expand_dims(ops.cast(lengths, "int32"), -1)
-    places = ops.where(ops.less(places, lengths), lengths - 1 - places, places)  # (batch, steps)
-    shape = [1] * rank
-    shape[batch], shape[axis] = dims_of(x)[batch], size
-    places = places if batch < axis else ops.transpose(places)
-    return ops.take_along_axis(x, ops.broadcast_to(ops.reshape(places, shape), dims_of(x)), axis)
+add_wider(body, "Tile: uint16 > int32")  # whose kernel refuses them as it runs
+
+
+@body("ExpandDims", has("axis", tuple))
+def _expand(op: Any, x: Any, axis: Sequence[int]) -> Any:
+    rank = len(x.shape) + len(axis)
+    for number in sorted(one % rank for one in axis):
+        x = op(x, number)
+    return x
+
+
+@body("Roll", lambda operation: not (has("shift", tuple)(operation) and has("axis", tuple)(operation)))
+def _roll(op: Any, x: Any, shift: Any, axis: Any) -> Any:
+    if axis is None:
+        return ops.reshape(op(ops.reshape(x, (-1,)), (shift,), (0,)), dims_of(x))
+    shifts, axes = (value if isinstance(value, tuple) else (value,) for value in (shift, axis))
+    count = max(len(shifts), len(axes))
+    return op(x, shifts * (count // len(shifts)), axes * (count // len(axes)))
+
+
+@body("ConcatV2", lambda operation: len(operation.inputs) == 1)
+def _alone(op: Any, xs: Sequence[Any], axis: int) -> Any:
+    return xs[0]

@@ -1,4 +1,4 @@
-"""Sparse and ragged tensors, whose parts are tensors."""
+"""Sparse tensors, whose parts are tensors: SparseToDense, SparseReduceSum, SparseReorder and others."""
 
 from __future__ import annotations
 
@@ -113,34 +113,3 @@ def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
     places = ops.argsort(order)[:count]
     sorted_parts = OPS["GatherV2"](every, order, 0), OPS["GatherV2"](filled, order, 0)
     return [*sorted_parts, is_empty, ops.cast(places, "int64")]
-
-
-# -- ragged tensors ---------------------------------------------------------------------------------------------------
-
-
-@row("RaggedRange: starts limits deltas; Tsplits>0")
-def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
-    """The ranges of rows one behind the other, and where each row begins."""
-    counts = ops.ceil((ops.cast(limits, "float64") - ops.cast(starts, "float64")) / ops.cast(deltas, "float64"))
-    counts = ops.maximum(ops.reshape(ops.cast(counts, "int64"), [-1]), 0)
-    splits = ops.concatenate([ops.cast([0], "int64"), ops.cumsum(counts)])
-    places = ops.arange(splits[-1], dtype="int64")
-    row_ = ops.searchsorted(splits[1:], places, "right")
-    starts, deltas = (
-        OPS["GatherV2"](ops.broadcast_to(ops.reshape(one, [-1]), dims_of(counts)), row_, 0) for one in (starts, deltas)
-    )
-    within = ops.cast(places - OPS["GatherV2"](splits, row_, 0), starts.dtype)
-    return [splits, starts + deltas * within]
-
-
-# -- labels -----------------------------------------------------------------------------------------------------------
-
-
-@row("CTCGreedyDecoder: x lengths; merge_repeated:merged blank_index:blank")
-def _(x: Any, lengths: Any, merged: bool = False, blank: int = -1) -> list[Any]:
-    """The labels of the best path as a sparse tensor, and minus the sum of its scores."""
-    labels, scores = OPS["CTCGreedyDecoder"](ops.transpose(x, (1, 0, 2)), lengths, merged, blank)
-    places = OPS["Where"](labels >= 0)
-    longest = ops.max(ops.sum(ops.cast(labels >= 0, "int64"), -1))
-    shape = ops.stack([ops.cast(ops.shape(labels)[0], "int64"), longest])
-    return [ops.cast(places, "int64"), ops.cast(OPS["GatherNd"](labels, places), "int64"), shape, scores]

@@ -1,4 +1,4 @@
-"""Variables: their values, assignments and parts of them."""
+"""Variables: VarHandleOp, VariableV2, ReadVariableOp, AssignVariableOp, Assign, ResourceScatterAdd, ScatterUpdate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import scattered
-from dovetail.formats.tensorflow.ops.shapes import strided_slice
-from dovetail.formats.tensorflow.table import row
+from dovetail.formats.tensorflow.ops.slicing import strided_slice
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.table import row, special, writes
+from dovetail.formats.tensorflow.values import Handle
+from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
+
+
+@special("VarHandleOp VariableV2 Variable")
+def _handle(node: Node) -> Any:
+    return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")
 
 
 @row("ReadVariableOp: x&")
@@ -38,17 +46,15 @@ def _(x: Any, indices: Any) -> Any:
     return OPS["GatherNd"](x, indices)
 
 
-# -- assignments ------------------------------------------------------------------------------------------------------
-
 CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "": lambda x, value: value,
     "Add": lambda x, value: x + value,
     "Sub": lambda x, value: x - value,
 }
+
 for _kind, _change in CHANGES.items():
     _shape = "" if _kind else "validate_shape"  # the others have no such attribute
     row(f"Assign{_kind}VariableOp: x^ value; {_shape}", f"Assign{_kind}: x^ value; {_shape} use_locking")(_change)
-
 _MASKS = "begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
 _SLICE = "begin? end? strides? value"
 
@@ -95,3 +101,17 @@ def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
 def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
     updates = ops.broadcast_to(updates, [*dims_of(indices), *dims_of(x)[1:]])
     return _scattered(x, ops.expand_dims(indices, -1), updates, change)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@writes("ReadVariableOp")
+def _read(place: Place, variable: Any, in_order: bool) -> list[Ref]:
+    return place.result("ReadVariableOp", place.handle(variable), dtype=variable.dtype)
+
+
+@writes("AssignVariableOp")
+def _assign(place: Place, value: Ref, variable: Any, with_value: bool) -> list[Ref]:
+    place.result("AssignVariableOp", place.handle(variable), value, dtypes=[])
+    return [value]

@@ -29,16 +29,14 @@ from dovetail.compat.tensorflow.table import arguments_of, told
 from dovetail.core.base.table import OPS
 from dovetail.core.values.places import engine
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow import saved_model as saved_model  # it fills the tables of types
 from dovetail.formats.tensorflow.attributes import Attributes, set_attribute
 from dovetail.formats.tensorflow.calls import by_row, listed
+from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
-from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.op_defs import MISSING, OpDef, definition
+from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.read_nodes import Body, Node
-from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.results import specs_of
-from dovetail.formats.tensorflow.table import READ
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import STRING as STRINGS

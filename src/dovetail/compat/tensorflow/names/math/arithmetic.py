@@ -15,7 +15,7 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import dtype_of, is_tensor, static_shape
-from dovetail.formats.tensorflow.ops.indexing import counted, largest
+from dovetail.formats.tensorflow.ops.sorting import counted, largest
 from dovetail.ops.shapes.shape import shaped
 
 # -- elementwise ------------------------------------------------------------------------------------------------------

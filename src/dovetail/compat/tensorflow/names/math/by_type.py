@@ -17,8 +17,7 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of
 from dovetail.formats.tensorflow.op_defs import MISSING, definition
-from dovetail.formats.tensorflow.ops import arithmetic as arithmetic  # the package fills the table of types
-from dovetail.formats.tensorflow.table import READ
+from dovetail.formats.tensorflow.ops import READ
 from dovetail.ops.shapes.shape import shaped
 
 TYPES = """

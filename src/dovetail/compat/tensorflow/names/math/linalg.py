@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.table import alike_values, constant_value, funct
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import dtype_of
-from dovetail.formats.tensorflow.ops.linalg import banded, diagonals_of, of_diagonals, with_diagonals
+from dovetail.formats.tensorflow.ops.diagonals import banded, diagonals_of, of_diagonals, with_diagonals
 from dovetail.ops.shapes.shape import dims_of
 
 
