@@ -248,7 +248,7 @@ def differences() -> str:
         "## Other results",
         head + "\n".join(rows[False]),
         "## What tf.keras refuses and Dovetail computes",
-        "A program that runs with tf.keras never meets these; `dovetail k-audit` counts such functions as working.",
+        "A program of tf.keras never meets these; `dovetail audit` counts such functions as working.",
         head + "\n".join(rows[True]),
         MADE,
     ]

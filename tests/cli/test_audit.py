@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from dovetail.cli.main import main
 from tests.compat.source.files import notebook, write
+from tests.libraries import require
 
 FILES = {
     "train.py": "import tensorflow as tf\nimport model\nx = tf.placeholder(tf.float32)\nmodel.f(x)",
@@ -65,12 +69,34 @@ def test_the_report_says_what_to_write(project, capsys):
     assert capsys.readouterr().out == "No file uses TensorFlow or Keras.\n"
 
 
-@pytest.mark.parametrize(("command", "subject"), [("k-audit", "K"), ("tf-audit", "tf"), (None, "keras")])
-def test_one_subject_alone(project, capsys, command, subject):
-    status = main(["audit", str(project), "--only", subject, "--json"])
-    found = capsys.readouterr().out
-    names = [one["name"] for one in json.loads(found)["functions"]]
+@pytest.mark.parametrize("subject", ["K", "tf", "keras"])
+def test_one_subject_alone(project, capsys, subject):
+    assert main(["audit", str(project), "--only", subject, "--json"]) == int(subject != "keras")
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)["functions"]]
     assert names == {"K": ["mean", "square", "squre"], "keras": []}.get(subject, names)
-    if command is not None:
-        assert main([command, str(project), "--json"]) == status == 1
-        assert capsys.readouterr().out == found
+
+
+MODERN = """\
+import keras
+from keras import backend, layers, ops
+from keras.src import backend as own
+
+class Halved(layers.Layer):
+    def call(self, x):
+        dtype = backend.standardize_dtype(x.dtype)
+        return ops.cast(own.convert_to_tensor(x) / 2, dtype)
+
+print(backend.result_type("float16", "int32"), Halved()(ops.ones(2, "float16")).dtype)
+"""
+
+
+def test_what_is_of_keras_3_runs_as_dovetail_run_says(tmp_path, capsys):
+    require("keras", "its backend has the names")
+    write(tmp_path, {"modern.py": MODERN, "wrong.py": MODERN + "backend.standardise_dtype(3)\n"})
+    done = subprocess.run(
+        [sys.executable, "-m", "dovetail", "run", tmp_path / "modern.py"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "float16 float32\n")
+    assert main(["audit", str(tmp_path), "--json"]) == 1
+    runs = {Path(one["file"]).name: one["runs"] for one in json.loads(capsys.readouterr().out)["files"]}
+    assert runs == {"modern.py": True, "wrong.py": False}

@@ -1,4 +1,4 @@
-"""`dovetail k-audit`: its report on programs, and wrong paths."""
+"""`dovetail audit --only K`: its report on programs, and wrong paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def audit(tmp_path, capsys):
 
     def run(files: str | dict, *options: str) -> tuple[int, dict]:
         write(tmp_path, {"a.py": files} if isinstance(files, str) else files)
-        status = main(["k-audit", str(tmp_path), "--json", *options])
+        status = main(["audit", "--only", "K", str(tmp_path), "--json", *options])
         return status, json.loads(capsys.readouterr().out)
 
     return run
@@ -50,7 +50,7 @@ def old(x):
 
 def test_the_report(tmp_path, capsys):
     write(tmp_path, {"loss.py": PROGRAM})
-    assert main(["k-audit", str(tmp_path), "--engine", "numpy"]) == 1
+    assert main(["audit", "--only", "K", str(tmp_path), "--engine", "numpy"]) == 1
     text = capsys.readouterr().out.replace(str(tmp_path), "src")
     absent = verdict.support()["functions"]["ctc_cost"]["absent"]
     assert text.startswith(
@@ -84,7 +84,7 @@ works with a difference
 def test_hints(tmp_path, capsys):
     program = "import keras.backend as K\nf(K)\ngetattr(K, name)\nK.tf.Session()\nimport tensorflow as tf\ntf.Graph"
     write(tmp_path, {"a.py": program, "b.py": "1 +", "c.py": "from somewhere import K  # of keras\nK.square(x)"})
-    main(["k-audit", str(tmp_path)])
+    main(["audit", "--only", "K", str(tmp_path)])
     text = capsys.readouterr().out
     assert "sessions and graphs are used past K; " in text
     assert "K as a whole is handed on" in text
@@ -105,7 +105,7 @@ def test_modules_that_k_had_imported(audit):
 
 def test_verbose_shows_every_place(tmp_path, capsys):
     write(tmp_path, {"a.py": "import keras.backend as K\n" + "K.square(x)\n" * 5 + "K.square = f\n"})
-    assert main(["k-audit", str(tmp_path), "--verbose", "--engine", "numpy"]) == 0
+    assert main(["audit", "--only", "K", str(tmp_path), "--verbose", "--engine", "numpy"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[4].split() == ["square", "6", "works"]
     assert lines[5:11] == [f"    {tmp_path}/a.py:{line}" for line in range(2, 7)] + [f"    {tmp_path}/a.py:7  replaced"]
@@ -262,7 +262,7 @@ def test_programs(audit, code, status, names):
 def test_nothing_is_executed_and_nothing_is_warned(tmp_path):
     (tmp_path / "a.py").write_text("import keras.backend as K\nopen('ran', 'w')\nK.square('\\d')\nassert (0, 'no')\n")
     code = (
-        "import sys\nfrom dovetail.cli.main import main\nstatus = main(['k-audit', '.'])\n"
+        "import sys\nfrom dovetail.cli.main import main\nstatus = main(['audit', '--only', 'K', '.'])\n"
         "print(status, [m for m in ('torch', 'jax', 'tensorflow', 'keras') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -272,24 +272,24 @@ def test_nothing_is_executed_and_nothing_is_warned(tmp_path):
 
 
 def test_paths_that_are_wrong(tmp_path, capsys):
-    assert main(["k-audit", str(tmp_path / "nowhere")]) == 2
+    assert main(["audit", "--only", "K", str(tmp_path / "nowhere")]) == 2
     assert "there is no file or folder" in capsys.readouterr().err
-    assert main(["k-audit", str(tmp_path)]) == 2
+    assert main(["audit", "--only", "K", str(tmp_path)]) == 2
     assert "has no .py file" in capsys.readouterr().err
     with pytest.raises(SystemExit) as stop:
-        main(["k-audit"])
+        main(["audit", "--only", "K"])
     assert stop.value.code == 2
 
 
 def test_one_file_of_any_name(tmp_path, capsys):
     (tmp_path / "train").write_text("#!/usr/bin/env python\nimport keras.backend as K\nK.square(x)\n")
-    assert main(["k-audit", str(tmp_path / "train")]) == 0
+    assert main(["audit", "--only", "K", str(tmp_path / "train")]) == 0
     assert capsys.readouterr().out.startswith("1 use of 1 function in 1 file: ")
 
 
 def test_help_teaches(capsys):
     with pytest.raises(SystemExit):
-        main(["k-audit", "--help"])
+        main(["audit", "--only", "K", "--help"])
     text = capsys.readouterr().out
-    assert "dovetail k-audit src/ --engine jax" in text
+    assert "dovetail audit src/ --engine jax --json" in text
     assert "nothing is executed" in text

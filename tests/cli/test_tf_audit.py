@@ -1,4 +1,4 @@
-"""`dovetail tf-audit`: the names of TensorFlow that a program uses, under any name, and their replacements."""
+"""`dovetail audit --only tf`: the names of TensorFlow that a program uses, under any name, and their replacements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ k = tf.keras.backend.square(x)
 def audit(tmp_path, capsys):
     def run(text, *options):
         (tmp_path / "program.py").write_text(text)
-        status = main(["tf-audit", str(tmp_path / "program.py"), *options])
+        status = main(["audit", "--only", "tf", str(tmp_path / "program.py"), *options])
         return status, capsys.readouterr().out
 
     return run
@@ -63,5 +63,5 @@ def test_the_report_is_text(audit):
 
 
 def test_a_wrong_path(capsys):
-    assert main(["tf-audit", "nowhere.py"]) == 2
+    assert main(["audit", "--only", "tf", "nowhere.py"]) == 2
     assert "nowhere.py" in capsys.readouterr().err

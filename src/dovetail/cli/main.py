@@ -25,12 +25,9 @@ COMMANDS = {  # name → its purpose
     "demo": "train a model of Keras on scikit-learn's handwritten digits",
     "federated": "train one model with clients that keep their data: the server, and a worker",
     "audit": "tell what kind of program each file is, which names it misses, and the share of files that run",
-    "k-audit": "the same as audit --only K: the Keras backend",
-    "tf-audit": "the same as audit --only tf: TensorFlow",
     "plan": "list, show or forget the measurements by which engines are chosen",
     "tune": "measure how quick each engine is on this machine",
 }
-AUDITS = {"k-audit": "K", "tf-audit": "tf"}  # name → what `audit --only` names
 EXAMPLES = """\
 examples:
   dovetail engines                    installed engines, and how to install the others
@@ -63,13 +60,10 @@ class _Command(argparse.ArgumentParser):
     """The parser of a subcommand, whose module is imported when it parses."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        command = self.prog.split()[-1]
-        module = import_module(f"dovetail.cli.{'audit' if command in AUDITS else command}")
+        module = import_module(f"dovetail.cli.{self.prog.split()[-1]}")
         self.description, self.epilog = module.DESCRIPTION, module.EXAMPLES
         module.declare(self)
         self.set_defaults(run=module.run)
-        if command in AUDITS:
-            self.set_defaults(only=AUDITS[command])
         return super().parse_known_args(args, namespace)
 
 

@@ -31,8 +31,7 @@ examples:
   dovetail audit src/ --verbose                  all files of a folder; every place
   dovetail audit src/ --engine jax --json        on one engine, for programs
   dovetail audit src/ --only K                   the functions of the Keras backend, each with its engines
-  dovetail k-audit src/ --engine jax             the same, on one engine
-  dovetail tf-audit src/ --verbose               the names of TensorFlow, as --only tf; every place
+  dovetail audit src/ --only tf --verbose        the names of TensorFlow; every place
 
 `dovetail run train.py` runs a program as it is.
 The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong.

@@ -15,9 +15,14 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend import docstring
 from dovetail.backend.table import FUNCTIONS
+from dovetail.compat.run.imports import Imports
+from dovetail.compat.run.missing import problem_of
 from dovetail.compat.source.uses import Use
 
-OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
+OF_KERAS_3 = (
+    "keras.backend",
+    "keras.src.backend",
+)  # modules with other functions than K's, which `dovetail run` gives, too
 NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail audit --only tf` reports on
 WORKS, DIFFERS, FAILS, UNTESTED = STATES = ("works", "differs", "fails", "untested")
 
@@ -71,7 +76,12 @@ def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
 def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) -> Verdict:
     entry = support()["functions"].get(name, {})
     if name not in FUNCTIONS:
-        if own or name == NAMES_OF_TENSORFLOW or callable(getattr(K, name, None)):
+        if (
+            own
+            or name == NAMES_OF_TENSORFLOW
+            or callable(getattr(K, name, None))
+            or (not entry and _is_of_keras_3(name))
+        ):
             return Verdict(dict.fromkeys(engines, WORKS))
         return Verdict(dict.fromkeys(engines, FAILS), (_absence(name, entry),))
     misfits = [] if own else _misfits(name, uses)
@@ -82,6 +92,10 @@ def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) ->
     states = {engine: _state(entry, engine, bool(differences)) for engine in engines}
     failed = tuple(f"Cases of the parity suite fail on {engine}." for engine in engines if states[engine] == FAILS)
     return Verdict(states, failed + differences)
+
+
+def _is_of_keras_3(name: str) -> bool:
+    return any(problem_of(f"{module}.{name}", Imports("keras3")) is None for module in OF_KERAS_3)
 
 
 def _misfits(name: str, uses: Iterable[Use]) -> list[str]:
@@ -111,8 +125,6 @@ def _state(entry: dict[str, Any], engine: str, differs: bool) -> str:
 def _absence(name: str, entry: dict[str, Any]) -> str:
     if "absent" in entry:
         return entry["absent"]
-    if name in OF_KERAS_3:
-        return "It is Keras 3's own; go on importing it from keras.backend."
     if name.startswith("_"):
         return "It is private to the Keras that had it."
     close = difflib.get_close_matches(name, FUNCTIONS, n=1, cutoff=0.75)
