@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -23,15 +24,47 @@ def test_help_teaches(capsys):
     assert "dovetail engines" in text
 
 
-def test_help_imports_no_engine():
-    code = (
-        "import sys\nfrom dovetail.cli.main import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "large = ('torch', 'jax', 'tensorflow', 'keras', 'sklearn', 'matplotlib')\n"
-        "print('IMPORTED', [m for m in large if m in sys.modules])"
-    )
+def modules(*arguments):
+    """The modules that the command has imported at its end, and its status and output."""
+    env = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run([sys.executable, "-m", "dovetail", *arguments], capture_output=True, text=True, env=env)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    told = done.stdout + "\n".join(line for line in done.stderr.splitlines() if line not in lines)
+    return {line.rpartition("|")[2].strip() for line in lines}, done.returncode, told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ([], 0, "dovetail demo --compare"),
+        (["--help"], 0, "dovetail demo --compare"),
+        (["--version"], 0, "dovetail "),
+        (["shwo"], 2, "Did you mean 'show'?"),
+        (["--versoin"], 2, "Did you mean '--version'?"),
+    ],
+)
+def test_help_needs_neither_numpy_nor_the_package(arguments, status, said):
+    names, *result = modules(*arguments)
+    assert result[0] == status and said in result[1]
+    assert not names & {"numpy", "dovetail.ops", "dovetail.engines", "dovetail.core.tensor"}
+
+
+def test_the_script_of_the_command_needs_neither(tmp_path):
+    script = tmp_path / "dovetail"
+    script.write_text("import sys\nfrom dovetail.cli.main import main\nmain([])")
+    code = f"import runpy, sys; sys.argv = sys.orig_argv = [{str(script)!r}]\ntry: runpy.run_path({str(script)!r})"
+    code += "\nexcept SystemExit: print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("IMPORTED []\n")
+    assert done.stdout.endswith("\nFalse\n")
+
+
+def test_a_program_of_the_commands_name_gets_the_package(tmp_path):
+    script = tmp_path / "dovetail"
+    script.write_text(
+        "import dovetail as dt\nprint((dt.Tensor, dt.ops.ones(2) + 1)[1].numpy(), 'torch' in dt.list_engines())"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[2. 2.] True\n" or done.stdout == "[2. 2.] False\n"
 
 
 def test_runs_as_a_module():
@@ -95,7 +128,10 @@ def test_a_default_that_is_no_engine(capsys, monkeypatch):
         (["demo", "--epochs", "0"], "must be a whole number, at least 1, but is '0'"),
         (["demo", "--seed", "-1"], "must be a whole number, at least 0, but is '-1'"),
         (["demo", "--engine", "numpy", "--compare"], "not allowed with"),
-        ([], "required: command"),
+        (["plan", "lsit"], "Did you mean 'list'?"),
+        (["show", "--josn", "x"], "unrecognized arguments: --josn. Did you mean '--json'?"),
+        (["show", "--hlep"], "required: FILE, NAME=INPUT. Did you mean '--help'?"),
+        (["federated", "jion"], "Did you mean 'join'?"),
     ],
 )
 def test_wrong_arguments(arguments, message, capsys):

@@ -13,6 +13,7 @@ import numpy as np
 from dovetail.cli import WrongInput
 from dovetail.cli.npz import read_npz, write_npz
 from dovetail.cli.options import add_engine, number
+from dovetail.cli.parser import Parser
 from dovetail.core.engines.engine_registry import set_engine
 from dovetail.federated.computations import Computation
 from dovetail.federated.rounds import state_of
@@ -62,9 +63,7 @@ The data stay here: the server gets the update that the computation makes of the
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     look: Any = argparse.RawDescriptionHelpFormatter
-    actions = parser.add_subparsers(
-        dest="action", metavar="action", required=True, parser_class=argparse.ArgumentParser
-    )
+    actions = parser.add_subparsers(dest="action", metavar="action", required=True, parser_class=Parser)
     serve = actions.add_parser("serve", help="run the server", epilog=SERVE, formatter_class=look)
     serve.add_argument("computation", type=Path, help="a file that Computation.save wrote")
     serve.add_argument(

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+import dovetail
 from dovetail.cli import INTERRUPTED, WrongInput
+from dovetail.cli.parser import Parser
 from dovetail.core.base.errors import EngineNotInstalled, FormatError, UnknownEngine
 from dovetail.core.base.version import VERSION
 
@@ -56,10 +58,11 @@ examples:
 ERRORS = (EngineNotInstalled, FormatError, ImportError, OSError, UnknownEngine, WrongInput)  # told in one line
 
 
-class _Command(argparse.ArgumentParser):
+class _Command(Parser):
     """The parser of a subcommand, whose module is imported when it parses."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        dovetail._start()
         module = import_module(f"dovetail.cli.{self.prog.split()[-1]}")
         self.description, self.epilog = module.DESCRIPTION, module.EXAMPLES
         module.declare(self)
@@ -70,7 +73,7 @@ class _Command(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     look: Any = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="dovetail",
         description="Dovetail: one graph, every engine.  Write a program once; any of four libraries runs it.",
         epilog=EXAMPLES,
@@ -86,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return the exit status."""
     try:
-        options = parser().parse_args(arguments)
+        options = parser().parse_args((sys.argv[1:] if arguments is None else arguments) or ["--help"])
         done = options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
