@@ -121,7 +121,7 @@ _OWNERS = {
     "batching": "batched",
     "compat.tf_graph": "new_tensorflow_graph old_shape shape_proto variable_made",
     "edit": "add_output body_of change check_held_outputs new_graph order_before own_subgraph",
-    "execute": "run_body",
+    "execute.composite_programs": "run_body",
     "functions.numerics": "numerics",
     "sessions": "run",
     "trace": "assign capture control graph_kind has_unknown_rank read stacked_specs with_unknown_rank",
@@ -143,7 +143,8 @@ def __dir__() -> list[str]:
 
 
 def _forms() -> None:
-    for module in ("edit", "execute", "functions.function_files", "functions.plan_files", "sessions"):
+    modules = "edit execute.composite_programs functions.function_files functions.plan_files sessions"
+    for module in modules.split():
         _import_module(f"dovetail.{module}")
 
 

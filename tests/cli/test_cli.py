@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import dovetail as dt
@@ -47,6 +48,27 @@ def test_help_needs_neither_numpy_nor_the_package(arguments, status, said):
     names, *result = modules(*arguments)
     assert result[0] == status and said in result[1]
     assert not names & {"numpy", "dovetail.ops", "dovetail.engines", "dovetail.core.tensor"}
+
+
+@pytest.mark.parametrize("command", ["plan", "show", "doctor"])
+def test_commands_that_import_little(command, tmp_path):
+    dt.save({"w": np.ones(3, "float32")}, tmp_path / "w.safetensors")
+    given = {"plan": ["list"], "show": [str(tmp_path / "w.safetensors")], "doctor": []}
+    names, status, told = modules(command, *given[command])
+    assert status == 0, told
+    rooms = [
+        "edit",
+        "execute.plan",
+        "functions",
+        "sessions",
+        "compat",
+        "onnx",
+        "saved_model",
+        "formats.tensorflow",
+        "formats.onnx",
+    ]
+    assert not names & {f"dovetail.{room}" for room in rooms}
+    assert not names & {"torch", "jax", "tensorflow", "keras"}
 
 
 def test_the_script_of_the_command_needs_neither(tmp_path):

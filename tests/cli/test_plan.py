@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
 from dovetail.choose import records
@@ -16,6 +19,7 @@ KEYS = ["ab" * 20, "cd" * 20]
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch, tmp_path):
     monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["/home/ada/fit.py", "--fast"])
     for key, name in zip(KEYS, ["train", "predict"], strict=True):
         records.append(key, name, Strategy("jax", "patches"), [0.002, 0.001, 0.003], 40)
         records.append(key, name, Strategy("torch"), [0.003, 0.002, 0.004, 0.002, 0.004], 40)
@@ -26,13 +30,26 @@ def test_list(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4
     row = next(line for line in lines if "train" in line)
-    assert row.split()[:2] == ["abababab", "train"] and "jax patches" in row and " 2  " in row
+    assert (
+        row.split()[:2] == ["abababab", "fit.py"]
+        and row.split()[2] == "train"
+        and "jax patches" in row
+        and " 2  " in row
+    )
+
+
+def test_lines_of_programs_that_noted_no_name(capsys, tmp_path):
+    file = tmp_path / f"{KEYS[0]}.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines() if line]
+    file.write_text("\n".join(json.dumps({k: v for k, v in line.items() if k != "script"}) for line in lines))
+    assert main(["plan", "list"]) == 0
+    assert "abababab  -        train" in capsys.readouterr().out
 
 
 def test_show(capsys):
     assert main(["plan", "show", "abab"]) == 0
     said = capsys.readouterr().out
-    assert "train, measured" in said and "40 steps" in said and "predict, " not in said
+    assert "train of fit.py, measured" in said and "40 steps" in said and "predict, " not in said
     rows = [line.strip() for line in said.splitlines()]
     assert "torch: not predicted, measured 3 ms in 5 calls" in rows and "jax patches: not predicted" in said
     assert main(["plan", "show"]) == 0

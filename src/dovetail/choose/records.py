@@ -20,12 +20,12 @@ import os
 import re
 import stat
 import statistics
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.choose.rates import DRIVER
 from dovetail.choose.report import Report
@@ -35,9 +35,11 @@ from dovetail.core.base.files import locked, replacing
 from dovetail.core.base.version import VERSION
 from dovetail.core.engines.collectives import WORLD
 from dovetail.core.engines.engine_registry import BUILT_IN, list_candidates, threads
-from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.choice import Row, Strategy, strategy_of
 from dovetail.graph.attributes import Beside, encode
+
+if TYPE_CHECKING:
+    from dovetail.edit.graph import Graph, GraphTensor, Operation
 
 logger = logging.getLogger("dovetail.plan")
 
@@ -79,6 +81,7 @@ class Kept(NamedTuple):
         steps: the largest number of steps that one process ran.
         times: the times by strategy, the fastest first.
         report: the report of the process that ended last.
+        script: the name of the program that ran it, without its folder.
     """
 
     key: str = ""
@@ -87,6 +90,7 @@ class Kept(NamedTuple):
     steps: int = 0
     times: Mapping[Strategy, Measured] = MappingProxyType({})
     report: Report = Report()
+    script: str = ""
 
 
 def folder() -> Path | None:
@@ -165,10 +169,17 @@ def _append(path: Path, kept: Kept) -> None:
 def _lines(kept: Kept) -> bytes:
     """A line for each strategy, and one for the report."""
     common = {"format": FORMAT, "key": kept.key, "name": kept.name, "made": kept.made, "steps": kept.steps}
+    common |= {"script": kept.script or _script()}
     lines = [{**common, "strategy": strategy, **m._asdict()} for strategy, m in kept.times.items()]
     if kept.report.rows:
         lines.append({**common, **kept.report._asdict()})
     return b"".join(b"\n" + json.dumps(line).encode() for line in lines)  # the line before may lack its end
+
+
+def _script() -> str:
+    """The name of the program that runs; of a module that runs, its package's if it is called `__main__`."""
+    path = Path(next(iter(sys.argv), ""))
+    return path.parent.name if path.stem == "__main__" else path.name
 
 
 def _now() -> str:
@@ -228,7 +239,8 @@ def _read(path: Path) -> Kept | None:
         try:
             given = json.loads(line)
             steps = _checked_steps(given, path.stem)
-            said = kept._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(kept.steps, steps))
+            name, made, script = map(_text, (given["name"], given["made"], given.get("script", "")))
+            said = kept._replace(name=name, made=made, script=script, steps=max(kept.steps, steps))
             if "rows" in given:
                 kept = said._replace(report=_checked_report(given))
                 continue
@@ -352,7 +364,10 @@ def _described(graph: Graph) -> Iterator[str]:
 
 def _static(op: Operation) -> str:
     """The static arguments of an operation, without constants, variables and subgraphs."""
-    plain = {name: v for name, v in op.attrs.items() if name not in ("value", "variable") and not isinstance(v, Graph)}
+    from dovetail.graph.base import GraphBase  # lists do without it
+
+    left_out = "value", "variable"
+    plain = {name: v for name, v in op.attrs.items() if name not in left_out and not isinstance(v, GraphBase)}
     beside = Beside(keeps_objects=True)
     return json.dumps({name: encode(value, beside) for name, value in sorted(plain.items())})
 
@@ -367,6 +382,8 @@ def machine() -> tuple[str, ...]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # lists do without it
+
     library = BUILT_IN[name].library if name in BUILT_IN else name
     for distribution in (library, f"{library}-cpu"):
         try:

@@ -10,7 +10,8 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.cli import WrongInput
-from dovetail.cli.inputs import EXAMPLE, bound, imported, inputs_of, is_function
+from dovetail.cli.inputs import EXAMPLE, bound, imported, inputs_of
+from dovetail.cli.options import is_function
 from dovetail.observe.explain import explain
 
 LINE = "<command line>"

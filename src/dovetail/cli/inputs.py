@@ -77,17 +77,6 @@ def spec_of(text: str, match: re.Match[str]) -> TensorSpec:
         raise WrongInput(f"{text!r}: {error}") from None
 
 
-def is_function(text: str) -> bool:
-    """Whether a text names a function in a file.
-
-    Example:
-        >>> is_function("train.py:step"), is_function("train.py"), is_function("model.pb")
-        (True, False, False)
-    """
-    file, colon, name = text.rpartition(":")
-    return bool(colon) and file.endswith(".py") and bool(name)
-
-
 def imported(text: str) -> Any:
     """The object that `file.py:name` names.  The file is imported, with Keras on Dovetail if it names Keras.
 

@@ -25,6 +25,17 @@ def number(least: int) -> Callable[[str], int]:
     return read
 
 
+def is_function(text: str) -> bool:
+    """Whether a text names a function in a file.
+
+    Example:
+        >>> is_function("train.py:step"), is_function("train.py"), is_function("model.pb")
+        (True, False, False)
+    """
+    file, colon, name = text.rpartition(":")
+    return bool(colon) and file.endswith(".py") and bool(name)
+
+
 def add_shapes(parser: argparse.ArgumentParser) -> None:
     """Add the option for the shapes of a model's inputs."""
     parser.add_argument(

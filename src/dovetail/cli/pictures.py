@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.cli import WrongInput
-from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
+from dovetail.cli.inputs import graph_of, imported, inputs_of
+from dovetail.cli.options import is_function
 from dovetail.core.values.structure import flatten
 from dovetail.edit.graph import Graph
 from dovetail.execute.plan_base import Runnable

@@ -56,11 +56,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _listed(found: list[Kept]) -> str:
-    table_rows = [["key", "graph", "fastest", "ms a step", "of", "steps", "measured"]]
+    table_rows = [["key", "program", "graph", "fastest", "ms a step", "of", "steps", "measured"]]
     for kept in found:
         (strategy, best), *others = kept.times.items()
         numbers = [f"{best.median * 1e3:.3g}", f"{1 + len(others)}", str(kept.steps)]
-        texts = map(printable, (kept.name, strategy.name))
+        texts = map(printable, (kept.script or "-", kept.name, strategy.name))
         table_rows.append([kept.key[:SHORTEST], *texts, *numbers, printable(kept.made)])
     return table(table_rows)
 
@@ -71,5 +71,6 @@ def _shown(kept: Kept) -> str:
     for strategy, each in kept.times.items():
         rows[strategy] = rows.get(strategy, Row(strategy))._replace(measured=each.median, calls=each.calls)
     report = kept.report._replace(rows=sorted(rows.values(), key=lambda row: (not row.measured, row.measured)))
-    lines = [f"{kept.name}, measured {kept.made}, {kept.steps} steps", *str(report).splitlines()]
+    program = f" of {kept.script}" if kept.script else ""
+    lines = [f"{kept.name}{program}, measured {kept.made}, {kept.steps} steps", *str(report).splitlines()]
     return "\n  ".join(map(printable, lines)) + "\n"

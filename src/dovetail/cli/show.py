@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.cli import WrongInput, explain, pictures
-from dovetail.cli.forms import read, signature_of
-from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
-from dovetail.cli.options import add_engine, add_shapes
+from dovetail.cli import WrongInput
+from dovetail.cli.options import add_engine, add_shapes, is_function
 from dovetail.core.base.texts import printable, size_text, table
-from dovetail.edit.graph import Graph
-from dovetail.formats.pictures import show
-from dovetail.formats.pictures.picture import picture_of
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
-from dovetail.observe.flops import flops_of_graph
+
+if TYPE_CHECKING:
+    from dovetail.edit.graph import Graph
 
 DESCRIPTION = """\
 Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
@@ -96,6 +93,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the contents of a file or the graph of a function, or write a picture; return the exit status."""
     if options.explain:
+        from dovetail.cli import explain  # tables of a file do without it, as without all that follows
+
         return explain.run(options.path, options.inputs, options.engine, options.algorithms, options.json)
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
     if picture is not None:
@@ -112,12 +111,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _graph(options: argparse.Namespace) -> Graph:
     """The graph of a signature or a function."""
+    from dovetail.cli.forms import read, signature_of
+    from dovetail.cli.inputs import graph_of, imported, inputs_of
+
     if options.signature:
         return signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph
     return graph_of(imported(options.path), inputs_of(options.inputs), options.path)
 
 
 def _costs(graph: Graph) -> str:
+    from dovetail.observe.flops import flops_of_graph
+
     try:
         return flops_of_graph(graph).table()
     except ValueError as error:  # a shape is not known
@@ -125,6 +129,10 @@ def _costs(graph: Graph) -> str:
 
 
 def _write_picture(options: argparse.Namespace, path: Path) -> None:
+    from dovetail.cli import pictures
+    from dovetail.formats.pictures import show
+    from dovetail.formats.pictures.picture import picture_of
+
     try:
         show.check_format(path)
     except ValueError as error:

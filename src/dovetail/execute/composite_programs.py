@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.base.context import context
+from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import record_on
 from dovetail.core.engine import Engine
 from dovetail.core.op import Op
@@ -86,3 +87,6 @@ def _traced(op: Op, args: tuple[Any, ...]) -> Graph:
             leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves
         ]
     return graph
+
+
+hooks.run_body = run_body

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.summary.base import Summary, Table, Value, summary, values
-from dovetail.formats.summary.source import Source
+from dovetail.formats.summary.source import INDEX, Source
 from dovetail.formats.wire import bundle
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.formats.wire.state import read_state
 from dovetail.formats.wire.table import MAGIC
 
 STATE = re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:all_)?model_checkpoint_path")
-INDEX, LOOKED_AT = ".index", 1000
+LOOKED_AT = 1000
 
 
 def is_bundle(source: Source) -> bool:

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.outside import outside
-from dovetail.formats.summary.arrays import is_npz, of_npz
 from dovetail.formats.summary.base import Summary
-from dovetail.formats.summary.checkpoints import INDEX, is_bundle, is_state, of_bundle, of_state
-from dovetail.formats.summary.graphs import (
-    graphs_of,
-    is_graph,
-    is_meta_graph,
-    is_saved_model,
-    of_graph,
-    of_meta_graph,
-    of_saved_model,
-)
-from dovetail.formats.summary.keras import is_hdf5, is_keras, is_metadata, of_hdf5, of_keras, of_metadata
-from dovetail.formats.summary.onnx import is_onnx, of_onnx
-from dovetail.formats.summary.own import is_safetensors, of_safetensors
-from dovetail.formats.summary.records import is_records, of_records
-from dovetail.formats.summary.source import Source, opened
+from dovetail.formats.summary.source import INDEX, Source, opened
 
 
 class Kind(NamedTuple):
@@ -35,30 +20,42 @@ class Kind(NamedTuple):
 
     Attributes:
         name: for users.
-        fits: whether a file is of this kind, by its first or last bytes.
-        summarize: makes the summary of such a file.
+        module: the module of this folder with its functions, imported when a file may be of the kind.
+        what: its functions are `is_{what}(source)`, which looks at the first or last bytes, and `of_{what}(source)`,
+            the summary.
         names: patterns of the names of such files; they tell the kind if the contents do not.
     """
 
     name: str
-    fits: Callable[[Source], bool]
-    summarize: Callable[[Source], Summary]
+    module: str
+    what: str
     names: tuple[str, ...]
+
+    def fits(self, source: Source) -> bool:
+        """Whether a file is of this kind."""
+        return getattr(self._module(), f"is_{self.what}")(source)
+
+    def summarize(self, source: Source) -> Summary:
+        """The summary of such a file."""
+        return getattr(self._module(), f"of_{self.what}")(source)
+
+    def _module(self) -> Any:
+        return import_module(f"dovetail.formats.summary.{self.module}")
 
 
 KINDS = (
-    Kind("Dovetail's own file, safetensors", is_safetensors, of_safetensors, ("*.safetensors",)),
-    Kind("npz", is_npz, of_npz, ("*.npz",)),
-    Kind("Keras model", is_keras, of_keras, ("*.keras",)),
-    Kind("HDF5", is_hdf5, of_hdf5, ("*.h5", "*.hdf5")),
-    Kind("Keras 2 metadata", is_metadata, of_metadata, ("keras_metadata.pb",)),
-    Kind("TensorFlow checkpoint", is_bundle, of_bundle, ("*.index",)),
-    Kind("state of checkpoints", is_state, of_state, ("checkpoint",)),
-    Kind("ONNX model", is_onnx, of_onnx, ("*.onnx",)),
-    Kind("SavedModel", is_saved_model, of_saved_model, ("saved_model.pb", "saved_model.pbtxt")),
-    Kind("GraphDef", is_graph, of_graph, ("*.pb", "*.pbtxt")),
-    Kind("MetaGraphDef", is_meta_graph, of_meta_graph, ("*.meta",)),
-    Kind("TFRecord, event file", is_records, of_records, ("*.tfrecord*", "*tfevents*")),
+    Kind("Dovetail's own file, safetensors", "own", "safetensors", ("*.safetensors",)),
+    Kind("npz", "arrays", "npz", ("*.npz",)),
+    Kind("Keras model", "keras", "keras", ("*.keras",)),
+    Kind("HDF5", "keras", "hdf5", ("*.h5", "*.hdf5")),
+    Kind("Keras 2 metadata", "keras", "metadata", ("keras_metadata.pb",)),
+    Kind("TensorFlow checkpoint", "checkpoints", "bundle", ("*.index",)),
+    Kind("state of checkpoints", "checkpoints", "state", ("checkpoint",)),
+    Kind("ONNX model", "onnx", "onnx", ("*.onnx",)),
+    Kind("SavedModel", "graphs", "saved_model", ("saved_model.pb", "saved_model.pbtxt")),
+    Kind("GraphDef", "graphs", "graph", ("*.pb", "*.pbtxt")),
+    Kind("MetaGraphDef", "graphs", "meta_graph", ("*.meta",)),
+    Kind("TFRecord, event file", "records", "records", ("*.tfrecord*", "*tfevents*")),
 )
 IN_FOLDERS = "saved_model.pb", "saved_model.pbtxt", "checkpoint"  # the files of which a folder is shown
 SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")
@@ -115,7 +112,11 @@ def foreign_graphs(path: str | os.PathLike[str]) -> dict[str, Any] | None:
         FormatError, ImportError, OSError: as for `summarize`.
     """
     with opened(_file(Path(path))) as source:
-        return graphs_of(source) if _kind(source).summarize in (of_graph, of_meta_graph, of_saved_model) else None
+        if _kind(source).module != "graphs":
+            return None
+        from dovetail.formats.summary.graphs import graphs_of
+
+        return graphs_of(source)
 
 
 def _file(path: Path) -> Path:

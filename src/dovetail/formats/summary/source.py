@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import FormatError
 
+INDEX = ".index"  # the end of the name of a checkpoint's first file
+
 
 class Source(NamedTuple):
     """An open file.
