@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 
-from dovetail.cli import engines_check
 from dovetail.core.base.texts import table
 from dovetail.core.engines.engine_registry import AUTO, BUILT_IN, get_engine, is_installed, known_engines
 
@@ -14,7 +13,7 @@ DESCRIPTION = "Lists the engines: versions, devices, and how to install those th
 EXAMPLES = """\
 examples:
   dovetail engines                               the engines, and which one is the default
-  dovetail engines --check                       the packages, the versions that fit, and what to install
+  dovetail doctor                                the packages, the versions that fit, and what to install
 """
 
 HOW_TO_CHOOSE = """\
@@ -23,20 +22,13 @@ With "auto" each function and model runs on the engine that is measured to be th
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="list the packages that Dovetail can use, the versions that fit, and what to install; the exit status is "
-        "1 if one that is installed does not fit",
-    )
+    """Add no arguments."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the table of engines or of packages, and return the exit status."""
-    text, is_good = engines_check.check() if options.check else (report(), True)
-    print(text)
-    return 0 if is_good else 1
+    """Print the table of engines, and return the exit status."""
+    print(report())
+    return 0
 
 
 def report() -> str:

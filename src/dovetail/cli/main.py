@@ -21,6 +21,7 @@ from dovetail.core.base.version import VERSION
 
 COMMANDS = {  # name → its purpose
     "engines": "list the engines: versions, devices, and how to install those that are missing",
+    "doctor": "tell what is installed and what fits, what to install, and what this machine has",
     "show": "show the contents of a file",
     "run": "run a model from a file, or a program, also one written for TensorFlow 1 or 2, or Keras 1 or 2",
     "convert": "convert a model, or its variables, to another kind of file",
@@ -33,7 +34,7 @@ COMMANDS = {  # name → its purpose
 EXAMPLES = """\
 examples:
   dovetail engines                    installed engines, and how to install the others
-  dovetail engines --check            which versions of packages fit, and what to install
+  dovetail doctor                     which versions of packages fit, what to install, and this machine
   dovetail demo                       train a model of Keras on real digits, wherever that is fastest
   dovetail demo --engine torch        the same on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree

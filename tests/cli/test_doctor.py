@@ -1,4 +1,4 @@
-"""`dovetail engines --check`: the packages, the versions that fit, and what to install."""
+"""`dovetail doctor`: the packages, the versions that fit, what to install, and the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from dovetail.cli import engines_check
+from dovetail.cli import doctor
 from dovetail.cli.main import main
 
 REQUIRED = [
@@ -17,6 +17,13 @@ REQUIRED = [
     'ruff>=0.12; extra == "test"',
     'keras-dovetail[torch]; extra == "all"',
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "GPUS", tmp_path / "gpus")
+
+
 GOOD = {"numpy": "2.1.0", "torch": "2.10.0+cpu", "tensorflow-cpu": "2.20.0rc1", "keras": "3.15.1"}
 
 
@@ -28,10 +35,10 @@ def checked(monkeypatch, capsys, versions, required=REQUIRED):
 
     monkeypatch.setattr(metadata, "requires", lambda name: required)
     monkeypatch.setattr(metadata, "version", version)
-    status = main(["engines", "--check"])
+    status = main(["doctor"])
     lines = capsys.readouterr().out.splitlines()
-    end = lines.index("")
-    return status, {line.split()[0]: line.split(None, 4)[1:] for line in lines[2:end]}, lines[end + 1 :]
+    end, last = (number for number, line in enumerate(lines) if not line)
+    return status, {line.split()[0]: line.split(None, 4)[1:] for line in lines[2:end]}, lines[end + 1 : last]
 
 
 def test_all_fit(monkeypatch, capsys):
@@ -59,13 +66,18 @@ def test_what_is_missing_or_does_not_fit(monkeypatch, capsys, change, status, st
     (name,) = change
     versions = {key: value for key, value in (GOOD | change).items() if value is not None}
     found, rows, lines = checked(monkeypatch, capsys, versions)
-    assert (found, rows[name.removesuffix("-cpu")][-1], lines) == (status, state, ["To install:", f"  {advice}"])
+    small = [doctor.SMALL_TORCH] * (name == "torch")
+    assert (found, rows[name.removesuffix("-cpu")][-1], lines) == (
+        status,
+        state,
+        ["To install:", f"  {advice}", *small],
+    )
 
 
 def test_the_metadata_of_this_package_can_be_read(capsys):
-    assert main(["engines", "--check"]) in (0, 1)
+    assert main(["doctor"]) in (0, 1)
     text = capsys.readouterr().out
-    wanted = {need.name for need in engines_check.needs(metadata.requires(engines_check.DISTRIBUTION))}
+    wanted = {need.name for need in doctor.needs(metadata.requires(doctor.DISTRIBUTION))}
     assert wanted >= {"numpy", "torch", "jax", "tensorflow", "protobuf"} and "ruff" not in wanted
     assert all(f"\n{name} " in text for name in wanted)
 
@@ -75,5 +87,29 @@ def test_a_source_tree(monkeypatch, capsys):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "requires", requires)
-    assert main(["engines", "--check"]) == 1
+    assert main(["doctor"]) == 1
     assert "not installed here as a package" in capsys.readouterr().out
+
+
+def test_the_machine(monkeypatch, tmp_path, capsys):
+    for number, name in enumerate(["NVIDIA H200", "NVIDIA A10"]):
+        folder = tmp_path / "gpus" / f"0000:{number}"
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(f"Model: \t {name}\nIRQ:  \t 1\n")
+    (tmp_path / "meminfo").write_text("MemTotal:  8000000 kB\nMemFree:  1 kB\nMemAvailable:  2000000 kB\n")
+    (tmp_path / "memory.max").write_text("4096000000\n")
+    monkeypatch.setattr(doctor, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(doctor, "LIMIT", tmp_path / "memory.max")
+    monkeypatch.setenv("DOVETAIL_THREADS", "3")
+    main(["doctor"])
+    said = capsys.readouterr().out.partition("This machine:\n")[2].splitlines()
+    facts = {line.split()[0]: " ".join(line.split()[1:]) for line in said}
+    assert facts["GPU"] == "NVIDIA H200, NVIDIA A10" and facts["threads"] == "3"
+    assert facts["memory"] == "2.05 GB free of 8.19 GB, limited to 4.1 GB"
+    assert {"Dovetail", "Python", "processors", "load", "engine", "Keras", "cache"} <= facts.keys()
+
+
+def test_a_system_without_these_files(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "MEMORY", tmp_path / "meminfo")
+    facts = doctor.machine()
+    assert facts["memory"] == "not known" and facts["GPU"] == "none of NVIDIA"
