@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import Windows
-from dovetail.formats.nodes.ways import When
+from dovetail.formats.nodes.writing import When
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import dims_of
 

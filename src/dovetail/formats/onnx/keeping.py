@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import OpaqueOp, opaque_outputs
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.onnx.forms import is_same
 from dovetail.formats.onnx.layouts import rename
 from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Node, Weight, subgraphs, tensors_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.onnx.encoding import attribute
 from dovetail.formats.onnx.nodes import subgraphs
 from dovetail.formats.wire.messages import ONNX

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.nodes.constants import is_tensor
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.ends import Input, Result, input_info, result_info
 from dovetail.formats.onnx.keeping import Keeping

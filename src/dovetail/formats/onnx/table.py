@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from dovetail.formats.nodes.bodies import add_common
 from dovetail.formats.nodes.rows import Row, rows_of
-from dovetail.formats.nodes.ways import Table, adder
+from dovetail.formats.nodes.writing import Table, adder
 
 NEWEST = 28  # the last opset of the default domain that is known
 

@@ -10,7 +10,6 @@ initializer; one that a training step assigns is an input, too, whose initialize
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -18,7 +17,8 @@ import numpy as np
 
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.nodes.ways import unique, way
+from dovetail.formats.nodes import writing
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.onnx import ops as ops  # it fills the tables
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
@@ -33,7 +33,7 @@ USUAL = 18  # the opset of models that are not of ONNX
 SMALL = 1024  # bytes of a constant that is compared itself, not by its hash
 
 
-class Writer:
+class Writer(writing.Writer):
     """A writer of one model.
 
     Args:
@@ -45,6 +45,8 @@ class Writer:
         names: the names of nodes that are taken.
         initializers: name → array.
     """
+
+    format, bodies, functions, no_way = "ONNX", BODIES, WRITE, NO_WAY
 
     def __init__(self, opset: int = USUAL) -> None:
         self.opset = opset
@@ -160,7 +162,7 @@ class Writer:
             ValueError: the rank of an input must be known.
         """
         try:
-            return self._written(place)
+            return self.add_nodes(place)
         except Lacking as error:
             raise place.lacking(*error.args) from None
         except (TypeError, ValueError, LookupError) as error:
@@ -170,27 +172,20 @@ class Writer:
             advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
             raise place.refused(ValueError, advice) from error
 
-    def _written(self, place: Place) -> list[Ref]:
+    def add_nodes(self, place: Place) -> list[Ref]:
         operation = place.operation
-        if (
-            any(t.dtype.is_complex for t in (*operation.inputs, *operation.outputs))
-            and operation.type not in HAVE_PARTS
-        ):
+        has_parts = any(t.dtype.is_complex for t in (*operation.inputs, *operation.outputs))
+        if has_parts and operation.type not in HAVE_PARTS:
             advice = "ONNX has few operators for complex numbers, and none for this. Cut the graph before it."
             raise place.refused(NotImplementedError, advice)
-        computed, write = way(BODIES, operation), way(WRITE, operation)
-        if computed is not None:
-            return place.by(partial(computed, operation.op))
-        if write is not None:
-            refs = write(place, *operation.arguments(place.inputs))
-            return [refs] if isinstance(refs, Ref) else list(refs)
+        return super().add_nodes(place)
+
+    def by_row(self, place: Place) -> list[Ref] | None:
+        operation = place.operation
         if (row := row_for(operation, self.opset)) is not None:
             return by_row(place, row)
         if operation.type in NO_WAY or operation.op.body is None:
             first = next((n for n in IR_VERSIONS if n > self.opset and row_for(operation, n)), None)
             if first:
                 raise Lacking(operation.type, first)
-            reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
-            advice = f"ONNX has no way to compute it: {reason}. Cut the graph before it."
-            raise place.refused(NotImplementedError, advice)
-        return place.by_body()
+        return None

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.values.spec import TensorSpec
+from dovetail.formats.nodes import writing
 from dovetail.formats.nodes.kernels import Casts, casts
 from dovetail.formats.nodes.rows import Input, Row
-from dovetail.formats.nodes.ways import traced, unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form
 from dovetail.formats.onnx.table import WRITTEN
@@ -166,18 +166,8 @@ class Nodes:
         return results
 
 
-class Place:
-    """The place of an operation among the nodes.
-
-    Attributes:
-        nodes: the nodes.
-        operation: the operation.
-        name: its name; the names of nodes that help are below it.
-        inputs: the values of its inputs.
-    """
-
-    def __init__(self, nodes: Nodes, operation: Operation, name: str, inputs: list[Ref]) -> None:
-        self.nodes, self.operation, self.name, self.inputs = nodes, operation, name, inputs
+class Place(writing.Place):
+    """The place of an operation among the nodes."""
 
     def result(self, type: str, *inputs: Given, **attrs: Any) -> list[Ref]:
         """Add the node that gives the operation's results, and return them.
@@ -246,23 +236,10 @@ class Place:
         return message
 
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
-        """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
-        graph = traced(self.operation.type, function, [spec for _, spec in given])
-        refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
         try:
-            return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+            return super().computed(function, *given)
         except NeedsOpset as error:
             raise self.lacking(error.what, error.opset) from None
-
-    def by(self, function: Callable[..., Any]) -> list[Ref]:
-        """Add the nodes of a function of the operation's arguments, such as its body, and return its results."""
-        given = zip(self.inputs, (tensor.spec for tensor in self.operation.inputs), strict=True)
-        return self.computed(lambda *tensors: function(*self.operation.arguments(tensors)), *given)
-
-    def by_body(self) -> list[Ref]:
-        """Add the nodes of the operation's body, and return its results."""
-        body: Any = self.operation.op.body
-        return self.by(body)
 
     @property
     def opset(self) -> int:
@@ -274,18 +251,9 @@ class Place:
         return exists(type, self.opset)
 
     @property
-    def shapes(self) -> list[Any]:
-        """The shapes of the operation's inputs."""
-        return [tensor.shape for tensor in self.operation.inputs]
-
-    @property
     def made(self) -> list[Any]:
         """The shapes of the operation's results."""
         return [tensor.shape for tensor in self.operation.outputs]
-
-    def refused(self, kind: type[Exception], reason: str) -> Exception:
-        """The error for the operation, which names it and the user's line."""
-        return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)
 
     def lacking(self, what: str, first: int) -> Exception:
         """The error for an operation whose node the opset lacks."""

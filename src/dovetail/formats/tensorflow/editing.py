@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import op_error
 from dovetail.formats.nodes.constants import is_tensor
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.names import node_name, split
 from dovetail.formats.tensorflow.op_defs import definition

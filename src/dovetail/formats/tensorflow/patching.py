@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.values.variable import Variable
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
 from dovetail.formats.tensorflow.main_graph import edit_signature

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.values.variable import Variable
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.functions import fill_call, wrapped
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from dovetail.formats.nodes.bodies import add_common
 from dovetail.formats.nodes.rows import Row, rows_of
-from dovetail.formats.nodes.ways import Table, adder
+from dovetail.formats.nodes.writing import Table, adder
 
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
 UNUSED = {

@@ -14,10 +14,10 @@ name gives its results.  Reads and assignments wait for each other as in a run o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
-from dovetail.formats.nodes.ways import unique, way
+from dovetail.formats.nodes import writing
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.names import argument_name, node_name
 from dovetail.formats.tensorflow.ops import BODIES, NO_WAY, WRITE, WRITTEN
 from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref, by_row, fits
@@ -42,7 +42,7 @@ class Written(NamedTuple):
     captured: list[Any]
 
 
-class Writer:
+class Writer(writing.Writer):
     """A writer of graphs, which gathers the functions of branches, loops and calls.
 
     Args:
@@ -54,6 +54,8 @@ class Writer:
     Attributes:
         library: name → message `FunctionDef`.
     """
+
+    format, bodies, functions, no_way = "TensorFlow", BODIES, WRITE, NO_WAY
 
     def __init__(
         self,
@@ -153,7 +155,7 @@ class Writer:
             ValueError: the rank of an input must be known.
         """
         try:
-            return self._written(place)
+            return self.add_nodes(place)
         except (TypeError, ValueError, LookupError, NotImplementedError) as error:
             if self._otherwise is not None:
                 return place.kept(self._otherwise(place.operation))
@@ -163,17 +165,6 @@ class Writer:
             advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
             raise place.refused(ValueError, advice) from error
 
-    def _written(self, place: Place) -> list[Ref]:
-        operation = place.operation
-        computed, write, row = way(BODIES, operation), way(WRITE, operation), WRITTEN.get(operation.type)
-        if computed is None and write is not None:
-            return write(place, *operation.arguments(place.inputs))
-        if computed is None and row is not None and fits(row, operation):
-            return by_row(place, row)
-        if computed is not None:
-            return place.by(partial(computed, operation.op))
-        if operation.type in NO_WAY or operation.op.body is None:
-            reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
-            advice = f"TensorFlow has no way to compute it: {reason}. Cut the graph before it."
-            raise place.refused(NotImplementedError, advice)
-        return place.by_body()
+    def by_row(self, place: Place) -> list[Ref] | None:
+        row = WRITTEN.get(place.operation.type)
+        return by_row(place, row) if row is not None and fits(row, place.operation) else None

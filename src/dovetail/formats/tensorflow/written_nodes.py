@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import TensorSpec
+from dovetail.formats.nodes import writing
 from dovetail.formats.nodes.kernels import Casts, casts
 from dovetail.formats.nodes.rows import Row
-from dovetail.formats.nodes.ways import traced, unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.tensorflow.op_defs import DTYPES, definition
@@ -184,14 +184,10 @@ def _made(dtypes: Sequence[Any], needed: Casts) -> list[Any]:
     return [needed.results.get(number, dtype) for number, dtype in enumerate(dtypes)]
 
 
-class Place:
+class Place(writing.Place):
     """The place of an operation among the nodes.  Its results come from a node of its name; others are below the name.
 
     Attributes:
-        nodes: the nodes.
-        operation: the operation.
-        name: its name among the nodes.
-        inputs: the values of its inputs.
         waits: the names of the nodes that run before it.
         held: static argument → the value of the tensor of which it was taken, and the elements; see `constant`.
     """
@@ -199,8 +195,8 @@ class Place:
     def __init__(
         self, nodes: Nodes, operation: Operation, name: str, inputs: list[Ref], waits: Sequence[str] = ()
     ) -> None:
-        self.nodes, self.operation, self.name, self.inputs, self.waits = nodes, operation, name, inputs, waits
-        self.held: dict[str, tuple[Ref, Any]] = {}
+        super().__init__(nodes, operation, name, inputs)
+        self.waits, self.held = waits, dict[str, tuple[Ref, Any]]()
 
     def result(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Any = None, **attrs: Any) -> list[Ref]:
         """Add the node of the operation's name, and return its results.
@@ -277,23 +273,10 @@ class Place:
                 return self.cast(ref, array.dtype)
         return self.nodes.constant(array, unique(f"{self.name}/{title or name}", self.nodes.names))
 
-    def by(self, function: Callable[..., Any]) -> list[Ref]:
-        """Add the nodes of a function of the operation's arguments, such as its body, and give its results the name."""
-        given = zip(self.inputs, (tensor.spec for tensor in self.operation.inputs), strict=True)
-        return self.results(self.computed(lambda *tensors: function(*self.operation.arguments(tensors)), *given))
-
-    def by_body(self) -> list[Ref]:
-        """Add the nodes of the operation's body, and return its results."""
-        body: Any = self.operation.op.body
-        return self.by(body)
-
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
-        """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
-        graph = traced(self.operation.type, function, [spec for _, spec in given])
-        refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
         outer, self.nodes.held = self.nodes.held, self.held
         try:
-            return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+            return super().computed(function, *given)
         finally:
             self.nodes.held = outer
 
@@ -304,11 +287,6 @@ class Place:
         )
         masks = {"begin_mask": 0, "end_mask": int(index == -1), "ellipsis_mask": 0, "new_axis_mask": 0}
         return self.node("StridedSlice", values, *ends, shrink_axis_mask=1, **masks)
-
-    @property
-    def shapes(self) -> list[Any]:
-        """The shapes of the operation's inputs."""
-        return [tensor.shape for tensor in self.operation.inputs]
 
     @property
     def real(self) -> Any:
@@ -334,10 +312,6 @@ class Place:
         if variable not in self.nodes.handles:
             raise self.refused(LookupError, f"the variable {variable.name!r} has no node or argument for its handle.")
         return self.nodes.handles[variable]
-
-    def refused(self, kind: type[Exception], reason: str) -> Exception:
-        """The error for the operation, which names it and the user's line."""
-        return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)
 
 
 def _device(name: str) -> str:

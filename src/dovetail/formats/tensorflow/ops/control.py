@@ -13,7 +13,7 @@ from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.core.values.spec import spec
 from dovetail.formats.nodes.constants import constant_of, filled
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.nodes.ways import unique
+from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.table import no_way, special, writes

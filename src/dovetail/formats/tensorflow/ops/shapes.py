@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import add_wider
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.nodes.ways import When
+from dovetail.formats.nodes.writing import When
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.table import READ, body, row, rows, shapes, special
