@@ -14,8 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 import dovetail as dt
 from dovetail.core.base.table import OPS
-from dovetail.formats.onnx import model as model  # it fills the table
-from dovetail.formats.onnx.table import NEWEST, READ, row_of
+from dovetail.formats.onnx import ops as ops  # it fills the tables
+from dovetail.formats.onnx.table import BODIES, BY_VALUES, NEWEST, READ, SPECIAL, WRITE, row_of
 
 UNREAD = {  # attributes that no row has → the reason
     "LinearAttention chunk_size": "it changes no result",
@@ -27,6 +27,7 @@ OTHERWISE = {  # attributes whose default has another form → the reason
     "Clip max": "no limit is the largest number",
     "GridSample mode": "it has two names",
 }
+SHARED = {"moved", "same"}  # functions that several families use
 OLDEST = 7
 MISSING: Any = object()
 HISTORY: dict[str, list[Any]] = {}
@@ -99,3 +100,17 @@ def test_optimizers_have_the_epsilon_of_the_schema(type: str):
     found, expected = dt.onnx.load(message)(**given), ReferenceEvaluator(message).run(None, given)
     for name, array in zip(results, expected, strict=True):
         np.testing.assert_allclose(found[name].numpy(), array, rtol=1e-4)
+
+
+def test_a_family_has_all_that_reads_or_writes_a_type():
+    read = {type: [row.body for row in rows if row.body] for type, rows in READ.items()}
+    for table in (SPECIAL, BY_VALUES):
+        for type, function in table.items():
+            read.setdefault(type, []).append(function)
+    written = {
+        type: [one for table in (WRITE, BODIES) for _, one in table.get(type, ())] for type in {**WRITE, **BODIES}
+    }
+    for type, functions in [*read.items(), *written.items()]:
+        own = [getattr(one, "func", one) for one in functions]
+        families = {one.__module__ for one in own if ".onnx.ops." in one.__module__ and one.__name__ not in SHARED}
+        assert len(families) <= 1, type
