@@ -166,6 +166,10 @@ CONVERTERS: dict[str, tuple[Read, Write]] = {
     "padding": (lambda attrs, name: attrs.padding(), _put_padding),
     "lower": (lambda attrs, name: attrs(name, kind=str).lower(), _writer(lambda value, layout: value.upper())),
     "shape": (lambda attrs, name: attrs(name), _writer(lambda value, layout: shape_proto(value))),
+    "complete": (
+        lambda attrs, name: "complete" if attrs(name) else "reduced",
+        _writer(lambda value, layout: value == "complete"),
+    ),
     "axes": (lambda attrs, name: attrs(name, []) or None, _writer(_as_list)),
 }
 

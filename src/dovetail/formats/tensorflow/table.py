@@ -64,12 +64,17 @@ writes, body = adder(WRITE), adder(BODIES)
 add_common(body)
 
 
-def rows(text: str) -> None:
-    """Add the rows of types that one op computes."""
-    for one in rows_of(text.strip(), UNUSED):
-        READ[one.type] = one
+def _add(added: Iterable[Row]) -> None:
+    for one in added:
+        if one.is_read:
+            READ[one.type] = one
         if one.is_written:
             WRITTEN[one.ours] = one
+
+
+def rows(text: str) -> None:
+    """Add the rows of types that one op computes; a function in `row` may read a type of them."""
+    _add(rows_of(text.strip(), UNUSED))
 
 
 def row(*texts: str) -> Callable[[Body], Body]:
@@ -80,7 +85,7 @@ def row(*texts: str) -> Callable[[Body], Body]:
     """
 
     def add(function: Body) -> Body:
-        READ.update((one.type, one) for text in texts for one in rows_of(text, UNUSED, function))
+        _add(one for text in texts for one in rows_of(text, UNUSED, function))
         return function
 
     return add

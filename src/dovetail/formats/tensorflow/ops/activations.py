@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.formats.tensorflow.table import row, rows, writes
-from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.formats.tensorflow.table import row, rows
 
 rows("""
 Elu LogSoftmax Relu Relu6 Selu Sigmoid Softmax Softplus Softsign Tanh: x
 LeakyRelu: x; alpha:negative_slope
 LeakyReluGrad: g x; alpha:negative_slope
 ReluGrad Relu6Grad: g y; T>0
+SigmoidGrad < SigmoidGrad: y g
 """)
 
 SELU = 1.0507009873554805, 1.6732632423543772  # the scale, and alpha
@@ -30,15 +30,3 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 
 for _text, _formula in FORMULAS.items():
     row(_text)(_formula)
-
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-@writes("SigmoidGrad")
-def _sigmoid_gradient(place: Place, g: Ref, y: Ref) -> list[Ref]:
-    return place.result("SigmoidGrad", y, g)
-
-
-@writes("LeakyReluGrad")
-def _leaky_gradient(place: Place, g: Ref, x: Ref, negative_slope: float) -> list[Ref]:
-    return place.result("LeakyReluGrad", g, x, alpha=negative_slope)

@@ -1,4 +1,4 @@
-"""Blocks of images: depth, space and batch."""
+"""Blocks of images: DepthToSpace, SpaceToDepth, SpaceToBatchND, BatchToSpaceND."""
 
 from __future__ import annotations
 

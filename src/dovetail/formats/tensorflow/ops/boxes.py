@@ -1,4 +1,4 @@
-"""Boxes: those with the best scores, without others that overlap them."""
+"""Boxes with the best scores, without others that overlap them: NonMaxSuppression, CombinedNonMaxSuppression."""
 
 from __future__ import annotations
 

@@ -16,13 +16,14 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.table import no_way, special, writes
+from dovetail.formats.tensorflow.table import no_way, rows, special, writes
 from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, rebuilt, tensors_of
 from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import shape_proto
 
+rows("NoOp < NoOp:")
 no_way(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function")
 no_way(COLLECTIVES, "it is computed by several processes")
 
@@ -188,12 +189,7 @@ def _nothing(node: Node) -> Any:
     return []
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-@writes("NoOp")
-def _write_nothing(place: Place) -> list[Ref]:
-    return place.result("NoOp")
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _function(name: str) -> Any:

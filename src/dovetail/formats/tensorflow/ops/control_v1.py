@@ -85,7 +85,7 @@ def _with_flows(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> lis
     return [new.zeros() if flag and isinstance(new, TensorList) else value for flag, value, new in pairs]
 
 
-# -- stacks ------------------------------------------------------------------------------------------------------------
+# -- stacks -----------------------------------------------------------------------------------------------------------
 
 
 @special("StackV2")

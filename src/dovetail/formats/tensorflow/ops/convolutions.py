@@ -22,17 +22,13 @@ _CONVOLUTION = "strides@spatial padding@padding dilations@dilations data_format@
 
 rows(f"""
 BiasAdd: x bias; data_format@layout
+BiasAddV1 > BiasAdd: x bias; +data_format=channels_last
 Conv2D Conv3D: x kernel; {_CONVOLUTION}
 Conv2DBackpropInput: input_sizes? kernel g; {_CONVOLUTION}
 Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes? kernel g; {_CONVOLUTION}
 Conv2DBackpropFilter: x filter_sizes? g; {_CONVOLUTION}
 Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x filter_sizes? g; {_CONVOLUTION}
 """)
-
-
-@row("BiasAddV1: x bias")
-def _(x: Any, bias: Any) -> Any:
-    return ops.bias_add(x, bias, data_format="channels_last")
 
 
 @row("BiasAddGrad: g; data_format@layout")
@@ -62,7 +58,7 @@ def _(x: Any, sizes: Sequence[int], g: Any, **window: Any) -> Any:
     return ops.reshape(OPS["Conv2DBackpropFilter"](x, [height, width, 1, channels * multiplier], g, **window), sizes)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _parts(operation: Operation) -> tuple[Any, Any]:
@@ -120,13 +116,7 @@ def _to_kernel_by_channel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any)
     return place.result("Reshape", gradient, place.constant(sizes, "sizes"))
 
 
-@writes("Conv3DBackpropFilter")
-def _to_deep_kernel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any) -> list[Ref]:
-    moved = {**moves_of(place), "dilations": [1] * 5}
-    return place.result("Conv3DBackpropFilterV2", x, place.taken(sizes, "sizes"), g, **moved)
-
-
-# -- the channels last -------------------------------------------------------------------------------------------------
+# -- the channels last ------------------------------------------------------------------------------------------------
 
 FORWARD, TO_INPUT, TO_KERNEL = (" ".join(CONVOLUTIONS[part]) for part in ("", "BackpropInput", "BackpropFilter"))
 
@@ -147,7 +137,7 @@ def _to_kernel_last(op: Any, x: Any, sizes: Any, g: Any, *args: Any) -> Any:
     return op(channels_last(x), sizes, channels_last(g), *args[:-1], "channels_last")
 
 
-# -- one axis ----------------------------------------------------------------------------------------------------------
+# -- one axis ---------------------------------------------------------------------------------------------------------
 
 
 def _wide(values: Any) -> Any:
@@ -175,7 +165,7 @@ def _to_kernel(op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, 
     return ops.squeeze(OPS["Conv2DBackpropFilter"](ops.expand_dims(x, 1), sizes, ops.expand_dims(g, 1), *moves), 0)
 
 
-# -- dilation, groups, padding -----------------------------------------------------------------------------------------
+# -- dilation, groups, padding ----------------------------------------------------------------------------------------
 
 
 def _is_dilated(operation: Operation) -> bool:

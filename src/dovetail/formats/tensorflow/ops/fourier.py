@@ -38,14 +38,9 @@ def _(x: Any, length: Any, rank: int) -> Any:
     return transform(_along(OPS["IFFT"], x, range(-rank, -1)), last)
 
 
-@row("FFT3D: x")
-def _(x: Any) -> Any:
-    return _along(OPS["FFT"], x, (-1, -2, -3))
-
-
-@row("IFFT3D: x")
-def _(x: Any) -> Any:
-    return _along(OPS["IFFT"], x, (-1, -2, -3))
+@row("FFT3D: x; +op=FFT", "IFFT3D: x; +op=IFFT")
+def _(x: Any, op: str) -> Any:
+    return _along(OPS[op], x, (-1, -2, -3))
 
 
 @row("FFTND: x length! axes!; +inverse=False", "IFFTND: x length! axes!; +inverse=True")
@@ -87,7 +82,7 @@ def _of_length(x: Any, axis: int, size: Any) -> Any:
     return x[(..., slice(size), *[slice(None)] * (-1 - axis))]
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("RFFT")

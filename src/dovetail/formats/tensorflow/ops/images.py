@@ -57,6 +57,9 @@ def _(x: Any, size: Any) -> Any:
     return OPS["ResizeArea"](ops.cast(x, "float32"), size, "channels_last")
 
 
+# -- colours ----------------------------------------------------------------------------------------------------------
+
+
 @row("RGBToHSV: x")
 def to_hsv(x: Any) -> Any:
     """Hue, saturation and value of red, green and blue."""
@@ -117,7 +120,7 @@ def _(g: Any, size: Any, **how: Any) -> Any:
     return through(lambda x: resized(x, [height, width], "NearestNeighbor", **how), g, x)
 
 
-# -- images sampled at computed places ---------------------------------------------------------------------------------
+# -- images sampled at computed places --------------------------------------------------------------------------------
 
 
 def _pixels(x: Any, image: Any, y: Any, column: Any, fill: Any) -> Any:
@@ -225,7 +228,7 @@ def _mapped(place: Any, length: Any, mode: str) -> Any:
     return ops.clip(place, 0, size - 1)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _has_kernel(operation: Operation) -> bool:

@@ -17,6 +17,7 @@ from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
 rows("""
+GatherV2 < GatherV2: x indices axis!; batch_dims=0
 GatherNd: x indices; bad_indices_policy=
 TensorScatterUpdate TensorScatterAdd: x indices updates; bad_indices_policy=
 TensorScatterMax TensorScatterMin: x indices updates; bad_indices_policy=
@@ -69,12 +70,7 @@ def _(x: Any, i: Any, v: Any, kind: str) -> Any:
     return OPS[change](x, ops.expand_dims(i, -1), -v if kind == "Sub" else v)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-@writes("GatherV2")
-def _write_gather(place: Place, x: Ref, indices: Ref, axis: int) -> list[Ref]:
-    return place.result("GatherV2", x, indices, place.constant(axis, "axis"), batch_dims=0)
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("OneHot")

@@ -21,6 +21,8 @@ MatrixInverse: x; adjoint=False
 MatrixSolve: matrix rhs; adjoint
 MatrixTriangularSolve: matrix rhs; lower adjoint
 SelfAdjointEigV2: x; compute_v
+Qr: x; full_matrices:mode@complete
+Eig: x; compute_v=True Tout>0
 """)
 
 
@@ -51,9 +53,7 @@ def _(x: Any, y: Any, equation: str) -> Any:
     return OPS["Einsum"]([x, y], equation)
 
 
-@row("Qr: x; full_matrices")
-def _(x: Any, full_matrices: bool = False) -> Any:
-    return OPS["Qr"](x, "complete" if full_matrices else "reduced")
+# -- decompositions ---------------------------------------------------------------------------------------------------
 
 
 @row("Svd: x; compute_uv full_matrices")
@@ -64,11 +64,6 @@ def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]
         return [parts[0] if isinstance(parts, (list, tuple)) else parts, nothing, nothing]
     u, s, vh = parts
     return [s, u, ops.swapaxes(OPS["Conj"](vh) if x.dtype.is_complex else vh, -1, -2)]
-
-
-@row("Eig: x; compute_v=True Tout>0")
-def _(x: Any) -> Any:
-    return OPS["Eig"](x)
 
 
 @row("Lu: x; output_idx_type>1")
@@ -85,6 +80,9 @@ def _(x: Any) -> list[Any]:
         return ops.where(ops.equal(numbers, i), there, ops.where(ops.equal(numbers, other), here, order))
 
     return [lu, ops.fori_loop(0, dims_of(pivots)[-1], exchanged, numbers)]
+
+
+# -- bands ------------------------------------------------------------------------------------------------------------
 
 
 def _shifted(diagonal: Any, offset: int) -> Any:
@@ -123,7 +121,7 @@ def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
     return OPS["MatrixTriangularSolve"](matrix, rhs, lower, adjoint)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("MatMul", lambda operation: any(len(t.shape) != 2 for t in operation.inputs))
@@ -132,11 +130,6 @@ def _matmul(place: Place, x: Ref, y: Ref, transpose_a: bool, transpose_b: bool) 
     if place.operation.outputs[0].dtype.is_complex:
         x, y = (place.node("Conj", z) if is_turned else z for z, is_turned in ((x, transpose_a), (y, transpose_b)))
     return place.result("BatchMatMulV2", x, y, adj_x=transpose_a, adj_y=transpose_b)
-
-
-@writes("Qr")
-def _qr(place: Place, x: Ref, mode: str) -> list[Ref]:
-    return place.result("Qr", x, full_matrices=mode == "complete")
 
 
 @writes("Svd")
@@ -162,11 +155,6 @@ def _eigh(place: Place, x: Ref, compute_v: bool) -> list[Ref]:
 def _log_determinant(place: Place, x: Ref) -> list[Ref]:
     sign, size = place.several("LogMatrixDeterminant", x, dtypes=[x.dtype] * 2)
     return place.results([sign, place.node("Real", size, dtype=place.real, Tout=place.real)])
-
-
-@writes("Eig")
-def _eig(place: Place, x: Ref) -> list[Ref]:
-    return place.result("Eig", x, compute_v=True, Tout=place.operation.outputs[0].dtype)
 
 
 @writes("Lu")

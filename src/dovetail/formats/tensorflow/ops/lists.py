@@ -13,7 +13,7 @@ from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.table import shapes, special
+from dovetail.formats.tensorflow.table import SPECIAL, shapes, special
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
 from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.variants import VariantList
@@ -135,29 +135,20 @@ def _inside(reader: Any, function: Any, number: int, depth: int) -> tuple[set[st
     return _users(reader, nodes, (arguments[number].name, 0), results, depth)
 
 
-@special("EmptyTensorList")
-def _empty(node: Node) -> Any:
-    return _new(node, 0, _element_shape(node, 0), node.attrs("element_dtype"))
-
-
-@special("TensorListPushBack")
-def _push(node: Node) -> Any:
-    return _list(node).grown(_item(node, 1))
-
-
-@special("TensorListPopBack")
-def _pop(node: Node) -> Any:
-    return list(_list(node, 0, 1).popped())
-
-
-@special("TensorListConcatLists")
-def _join(node: Node) -> Any:
-    return _list(node).joined(_list(node, 1))
-
-
-@special("TensorListResize")
-def _resize(node: Node) -> Any:
-    return _list(node).resized(node.tensor(1))
+SPECIAL |= {
+    "EmptyTensorList": lambda node: _new(node, 0, _element_shape(node, 0), node.attrs("element_dtype")),
+    "TensorListPushBack": lambda node: _list(node).grown(_item(node, 1)),
+    "TensorListPopBack": lambda node: list(_list(node, 0, 1).popped()),
+    "TensorListConcatLists": lambda node: _list(node).joined(_list(node, 1)),
+    "TensorListResize": lambda node: _list(node).resized(node.tensor(1)),
+    "TensorListSplit": lambda node: RaggedList.split(node.tensor(0), node.tensor(2)),
+    "TensorListSetItem": lambda node: _list(node).set(
+        node.tensor(1), _item(node, 2), node.attrs("resize_if_index_out_of_bounds", False)
+    ),
+    "TensorListLength": lambda node: ops.convert(_list(node).size),
+    "TensorListGather": lambda node: OPS["GatherV2"](_list(node, 0, 2).rows(), node.tensor(1), 0),
+    "TensorListScatterIntoExistingList": lambda node: _list(node).scattered(node.tensor(2), node.tensor(1), grows=True),
+}
 
 
 @special("TensorListReserve")
@@ -173,16 +164,6 @@ def _from_tensor(node: Node) -> Any:
     return (VariantList if isinstance(item, Variants) else TensorList).of(item)
 
 
-@special("TensorListSplit")
-def _split(node: Node) -> Any:
-    return RaggedList.split(node.tensor(0), node.tensor(2))
-
-
-@special("TensorArraySplitV3")
-def _split_array(node: Node) -> Any:
-    return replace(RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node))
-
-
 @special("TensorListStack")
 def _stack(node: Node) -> Any:
     rows = _list(node, 0, 1).rows()
@@ -195,21 +176,6 @@ def _get(node: Node) -> Any:
     if isinstance(elements, RaggedList) and elements.lacks(index):
         return filled(node.tensor(2), 0, elements.dtype)
     return elements.get(index)
-
-
-@special("TensorListSetItem")
-def _set(node: Node) -> Any:
-    return _list(node).set(node.tensor(1), _item(node, 2), node.attrs("resize_if_index_out_of_bounds", False))
-
-
-@special("TensorListLength")
-def _length(node: Node) -> Any:
-    return ops.convert(_list(node).size)
-
-
-@special("TensorListGather")
-def _gather(node: Node) -> Any:
-    return OPS["GatherV2"](_list(node, 0, 2).rows(), node.tensor(1), 0)
 
 
 @special("TensorListConcatV2")
@@ -235,11 +201,6 @@ def _shape_of_element(node: Node) -> Any:
     return ops.cast(ops.shape(elements.rows())[1:], dtype)
 
 
-@special("TensorListScatterIntoExistingList")
-def _scatter_into(node: Node) -> Any:
-    return _list(node).scattered(node.tensor(2), node.tensor(1), grows=True)
-
-
 @special("TensorListScatter TensorListScatterV2")
 def _scatter_new(node: Node) -> Any:
     tensor, indices = node.tensor(0), node.tensor(1)
@@ -247,6 +208,25 @@ def _scatter_new(node: Node) -> Any:
     known = constant_of(size)
     whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
     return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or int(known) < 0)
+
+
+# -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------
+
+SPECIAL |= {
+    "TensorArraySplitV3": lambda node: replace(
+        RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node)
+    ),
+    "TensorArrayReadV3": lambda node: _flow(node, 2).get(node.tensor(1)),
+    "TensorArrayGatherV3": lambda node: OPS["GatherV2"](_flow(node, 2).rows(), node.tensor(1), 0),
+    "TensorArraySizeV3": lambda node: ops.convert(_list(node, 1).size),
+    "TensorArrayConcatV3": lambda node: _flow(node, 1).concatenated(),
+    "TensorArrayCloseV3": lambda node: [],
+}
+
+
+@special("TensorArraySplitV3")
+def _split_array(node: Node) -> Any:
+    return replace(RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node))
 
 
 @special("TensorArrayV3")
@@ -290,34 +270,9 @@ def _write(node: Node) -> Any:
     return replace(flow.set(index, item, _grows(node)), gradient=flow.gradient)
 
 
-@special("TensorArrayReadV3")
-def _read(node: Node) -> Any:
-    return _flow(node, 2).get(node.tensor(1))
-
-
 @special("TensorArrayScatterV3")
 def _scatter(node: Node) -> Any:
     flow, indices, items = _flow(node, 3), node.tensor(1), node.tensor(2)
     if flow.gradient and flow.data is not None:
         items = OPS["GatherV2"](flow.rows(), indices, 0) + items
     return replace(flow.scattered(indices, items, _grows(node)), gradient=flow.gradient)
-
-
-@special("TensorArrayGatherV3")
-def _gather_array(node: Node) -> Any:
-    return OPS["GatherV2"](_flow(node, 2).rows(), node.tensor(1), 0)
-
-
-@special("TensorArraySizeV3")
-def _array_size(node: Node) -> Any:
-    return ops.convert(_list(node, 1).size)
-
-
-@special("TensorArrayConcatV3")
-def _concat_array(node: Node) -> Any:
-    return _flow(node, 1).concatenated()
-
-
-@special("TensorArrayCloseV3")
-def _close(node: Node) -> Any:
-    return []

@@ -38,7 +38,7 @@ def _(x: Any, lengths: Any, merged: bool = False, blank: int = -1) -> list[Any]:
     return [ops.cast(places, "int64"), ops.cast(OPS["GatherNd"](labels, places), "int64"), shape, scores]
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _is_matrix(operation: Operation) -> bool:

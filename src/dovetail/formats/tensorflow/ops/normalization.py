@@ -96,7 +96,7 @@ def _(g: Any, x: Any, y: Any, **numbers: Any) -> Any:
     return through(lambda x: local_response(x, **numbers), g, x)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _is_image(operation: Operation) -> bool:

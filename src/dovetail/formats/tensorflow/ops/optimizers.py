@@ -1,8 +1,8 @@
-"""Optimizers: the next values of a variable and of its slots, by the rules of `ops`.
+"""Optimizers: ApplyAdam, ResourceApplyAdam, SparseApplyAdagrad and others, by the rules of `ops`.
 
-A rule has a type for each kind of variable, `ApplyAdagrad` and `ResourceApplyAdagrad`, and some have one for rows of a
-variable, `SparseApplyAdagrad` and `ResourceSparseApplyAdagrad`.  The definitions of the types say which there are, and
-their inputs.
+They give the next values of a variable and of its slots.  A rule has a type for each kind of variable, `ApplyAdagrad`
+and `ResourceApplyAdagrad`, and some have one for rows of a variable, `SparseApplyAdagrad` and
+`ResourceSparseApplyAdagrad`.  The definitions of the types say which there are, and their inputs.
 """
 
 from __future__ import annotations

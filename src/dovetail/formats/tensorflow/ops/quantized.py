@@ -1,4 +1,4 @@
-"""Numbers rounded to those that integers hold, as quantized models are trained."""
+"""Numbers rounded to those that integers hold: FakeQuantWithMinMaxVars, QuantizeAndDequantizeV2, and gradients."""
 
 from __future__ import annotations
 

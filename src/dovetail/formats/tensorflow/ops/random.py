@@ -135,6 +135,9 @@ def _(x: Any, **source: Any) -> Any:
     return ops.random.shuffle(key_of(**source), x)
 
 
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
 @row("StatelessRandomGetKeyCounter: seed", "StatelessRandomGetKeyCounterAlg: seed; +has_algorithm=True")
 def _(seed: Any, has_algorithm: bool = False) -> list[Any]:
     key = ops.bitcast(ops.reshape(key_of(seed), [1, 2]), "uint64")
@@ -164,7 +167,7 @@ def _(dim: int, count: int, skip: int = 0, dtype: Any = "float32") -> Any:
     return ops.convert(points.astype(as_dtype(dtype).numpy))
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @functools.cache

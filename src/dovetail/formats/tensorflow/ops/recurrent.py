@@ -1,4 +1,4 @@
-"""Recurrent layers: cells, blocks of steps, and cuDNN's layers with all their weights in one vector."""
+"""Recurrent layers: LSTMBlockCell, BlockLSTM, GRUBlockCell; CudnnRNN, which has all its weights in one vector."""
 
 from __future__ import annotations
 

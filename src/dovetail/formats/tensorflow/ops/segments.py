@@ -1,4 +1,4 @@
-"""Elements that have a number in common, reduced or put together."""
+"""Elements with a number in common: SegmentSum, UnsortedSegmentSum, SparseSegmentSum, DynamicPartition."""
 
 from __future__ import annotations
 

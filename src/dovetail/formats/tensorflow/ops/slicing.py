@@ -19,6 +19,10 @@ rows("""
 Slice: x start? size?
 MirrorPad: x paddings!; mode@lower
 ReverseV2: x axis!
+StridedSlice < StridedSlice: x begin? end? strides?;
+    begin_mask end_mask ellipsis_mask=0 new_axis_mask=0 shrink_axis_mask
+StridedSliceGrad < StridedSliceGrad: shape? begin? end? strides? g;
+    begin_mask end_mask ellipsis_mask=0 new_axis_mask=0 shrink_axis_mask
 """)
 
 
@@ -95,24 +99,7 @@ def _(x: Any, lengths: Any, axis: int, batch: int) -> Any:
     return ops.take_along_axis(x, ops.broadcast_to(ops.reshape(places, shape), dims_of(x)), axis)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-WINDOW = ("begin_mask", "end_mask", "shrink_axis_mask")
-
-
-@writes("StridedSlice")
-def _strided_slice(place: Place, x: Ref, begin: Any, end: Any, strides: Any, *masks: int) -> list[Ref]:
-    window = (place.taken(*pair) for pair in ((begin, "begin"), (end, "end"), (strides, "strides")))
-    named = dict(zip(WINDOW, masks, strict=True))
-    return place.result("StridedSlice", x, *window, ellipsis_mask=0, new_axis_mask=0, **named)
-
-
-@writes("StridedSliceGrad")
-def _strided_slice_gradient(place: Place, g: Ref, shape: Any, begin: Any, end: Any, strides: Any, *masks: int) -> Any:
-    given = zip((shape, begin, end, strides), ("shape", "begin", "end", "strides"), strict=True)
-    named = dict(zip(WINDOW, masks, strict=True))
-    window = (place.taken(value, name) for value, name in given)
-    return place.result("StridedSliceGrad", *window, g, ellipsis_mask=0, new_axis_mask=0, **named)
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("PadV2")

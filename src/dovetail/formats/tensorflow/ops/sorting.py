@@ -136,7 +136,7 @@ def _(x: Any, bounds: Any, bins: Any, dtype: Any) -> Any:
     return ops.cast(ops.bincount(ops.reshape(places, [-1]), length=scalar(bins)), dtype)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("ArgSort")

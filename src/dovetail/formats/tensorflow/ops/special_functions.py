@@ -10,12 +10,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.ops.bessel import NODES, STEP, polynomial
-from dovetail.formats.tensorflow.table import row, rows, writes
-from dovetail.formats.tensorflow.written_nodes import Place, Ref
+from dovetail.formats.tensorflow.table import row, rows
 
 rows("""
 Digamma Erf Erfc Erfinv Lgamma: x
 Igamma IgammaGradA: a x
+Polygamma < Polygamma: n! x
 """)
 
 TERMS = 8  # of the sum before its integral, and of the corrections by Bernoulli numbers
@@ -81,7 +81,7 @@ def _(x: Any) -> Any:
     return np.float64(math.sqrt(2)).astype(x.dtype.numpy) * OPS["Erfinv"](2 * x - 1)
 
 
-# -- integrals without a closed form, in float64 -----------------------------------------------------------------------
+# -- integrals without a closed form, in float64 ----------------------------------------------------------------------
 
 ODD = np.arange(-27, 28, 2.0)
 SPACING = 0.25  # of the samples of exp(-t²) in Dawson's integral
@@ -159,11 +159,3 @@ def _(x: Any) -> Any:
     outside = ops.where(is_large, -side - ops.square(logarithm) / 2, side)
     value = ops.where(ops.logical_and(wide >= 0.5, wide <= 2), middle, outside)
     return ops.cast(ops.where(wide < 0, math.nan, value), x.dtype)
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-@writes("Polygamma")
-def _polygamma(place: Place, n: int, x: Ref) -> list[Ref]:
-    return place.result("Polygamma", place.constant(n, "n", x.dtype), x)

@@ -10,10 +10,16 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import scattered
 from dovetail.formats.tensorflow.ops.slicing import strided_slice
 from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.table import row, special, writes
+from dovetail.formats.tensorflow.table import row, rows, special, writes
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.ops.shapes.shape import dims_of
+
+rows("""
+ReadVariableOp > Identity: x&
+VariableShape > Shape: x&; out_type>0
+ResourceGatherNd > GatherNd: x& indices
+""")
 
 
 @special("VarHandleOp VariableV2 Variable")
@@ -21,19 +27,9 @@ def _handle(node: Node) -> Any:
     return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")
 
 
-@row("ReadVariableOp: x&")
-def _(x: Any) -> Any:
-    return ops.identity(x)
-
-
 @row("VarIsInitializedOp: x&", "IsVariableInitialized: x&")
 def _(x: Any) -> Any:
     return ops.convert(True)
-
-
-@row("VariableShape: x&; out_type>0")
-def _(x: Any) -> Any:
-    return ops.shape(x)
 
 
 @row("DisableCopyOnRead: x&")
@@ -41,10 +37,7 @@ def _(x: Any) -> Any:
     return []
 
 
-@row("ResourceGatherNd: x& indices")
-def _(x: Any, indices: Any) -> Any:
-    return OPS["GatherNd"](x, indices)
-
+# -- assignments ------------------------------------------------------------------------------------------------------
 
 CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "": lambda x, value: value,
@@ -103,7 +96,7 @@ def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
     return _scattered(x, ops.expand_dims(indices, -1), updates, change)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @writes("ReadVariableOp")

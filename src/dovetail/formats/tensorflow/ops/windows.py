@@ -46,6 +46,9 @@ def _(x: Any, kernel: Any, g: Any, **window: Any) -> Any:
     return through(lambda kernel: dilated(x, kernel, **window), g, kernel)
 
 
+# -- the order of axes ------------------------------------------------------------------------------------------------
+
+
 @row("DataFormatDimMap: x; src_format:source dst_format:target")
 def _(x: Any, source: str, target: str) -> Any:
     places = ops.convert(np.array([target.index(letter) for letter in source]), x.dtype)
@@ -59,7 +62,7 @@ def _(x: Any, source: str, target: str) -> Any:
     return OPS["GatherV2"](x, np.array([source.index(letter) for letter in target], "int32"), 0)
 
 
-# -- the order of axes, for convolutions and pools ---------------------------------------------------------------------
+# -- what convolutions and pools share --------------------------------------------------------------------------------
 
 
 def is_first(operation: Operation) -> bool:
@@ -91,7 +94,7 @@ def moves_of(place: Place) -> dict[str, Any]:
     return {**moves, "data_format": layout_of(place.operation)}
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 @body("OverlapAdd")
