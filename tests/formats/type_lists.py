@@ -18,7 +18,7 @@ dtypes = Library("tensorflow.python.framework.dtypes")
 
 FOLDER = Path(dovetail.formats.__file__).parent
 FILES = {name: FOLDER / name / "type_lists.txt" for name in ("onnx", "tensorflow")}
-FILES |= {name: FOLDER / "onnx" / f"{name}.txt" for name in ("forms", "versions")}
+FILES |= {name: FOLDER / "onnx" / f"{name}.txt" for name in ("forms", "versions", "attributes")}
 THEIRS = {"float": "float32", "double": "float64"}  # ONNX's names of dtypes
 OPSETS = 13, 28
 HALVES = {"e", "E"}  # ONNX Runtime casts them by itself, or has kernels for them elsewhere
@@ -80,6 +80,15 @@ def form_lines() -> Iterator[str]:
             if added or old is None:
                 yield " ".join((name, str(schema.since_version), *added))
             old = schema
+
+
+def attribute_lines() -> Iterator[str]:
+    """The types of attributes, and the names that have them in some definition of some version."""
+    names: dict[str, set[str]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        for name, one in schema.attributes.items():
+            names.setdefault(str(one.type).rpartition(".")[2], set()).add(name)
+    yield from (" ".join((type, *sorted(of_type))) for type, of_type in sorted(names.items()))
 
 
 OTHERWISE = {  # versions that change what the same node computes, or refuse some, as their texts say
@@ -189,7 +198,13 @@ def _tensorflow_line(definition: Any, found: list[Any]) -> str:
     return line(definition.name, 0, inputs, results, lists)
 
 
-LINES = {"onnx": onnx_lines, "forms": form_lines, "versions": version_lines, "tensorflow": tensorflow_lines}
+LINES = {
+    "onnx": onnx_lines,
+    "forms": form_lines,
+    "versions": version_lines,
+    "attributes": attribute_lines,
+    "tensorflow": tensorflow_lines,
+}
 
 
 def text_of(name: str) -> str:

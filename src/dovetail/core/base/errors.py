@@ -52,6 +52,10 @@ class StaleValueError(RuntimeError):
     """A read of a buffer that was donated to a compiled step, or deleted."""
 
 
+class UnknownRank(ValueError):
+    """A request for the rank or the dimensions of a tensor whose rank is not known."""
+
+
 class FormatError(ValueError):
     """A file that cannot be read, since it is damaged, of another format, or of a later version.
 
@@ -236,12 +240,24 @@ def annotate(error: Exception, name: str, given: Callable[[], str]) -> None:
         text = known if known.startswith((f"{name} at ", f"{name}: ")) else f"{name}: {known}"
         text = with_given(text, given)
         error.dovetail = text.removeprefix(f"{name}: ")  # type: ignore[attr-defined]
-    elif is_raised_inside(error):
+    elif is_inside(code := _raised_in(error)):
+        error.raised_in = code.co_filename  # type: ignore[attr-defined]
         said = error.args[0] if isinstance(error, KeyError) and error.args else error  # its str has quotes around it
         text = error.dovetail = _format(name, str(said), given())  # type: ignore[attr-defined]
     else:
         return
     error.args = (text,)
+
+
+def is_of_op(error: Exception, callers: str) -> bool:
+    """Whether an op raised an error, or a rule of one, and not a function of some package that calls ops.
+
+    Args:
+        error: the error.
+        callers: the folder of this package.  A function in it says by `op_error` that an error is meant.
+    """
+    is_marked = isinstance(error, CONVENTIONAL) and hasattr(error, "dovetail")
+    return is_marked and not getattr(error, "raised_in", "").startswith(callers)
 
 
 def is_raised_inside(error: Exception) -> bool:

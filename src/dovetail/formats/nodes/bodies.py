@@ -11,7 +11,7 @@ from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import Windows
 from dovetail.formats.nodes.writing import When
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 OF_BOOLS = {
     "BitwiseAnd": "LogicalAnd",
@@ -124,7 +124,7 @@ def _has_other_rank(operation: Operation) -> bool:
 
 
 def _tile(op: Any, x: Any, repeats: Sequence[int]) -> Any:
-    rank = len(x.shape)
+    rank = rank_of(x)
     x = ops.reshape(x, [*[1] * (len(repeats) - rank), *dims_of(x)])
     return op(x, (*[1] * (rank - len(repeats)), *repeats))
 
@@ -145,7 +145,7 @@ def _slice(op: Any, x: Any, start: Any, size: Any) -> Any:
 
 
 def _slice_update(op: Any, x: Any, start: Any, updates: Any) -> Any:
-    rank = len(x.shape)
+    rank = rank_of(x)
     if rank == 0:
         return updates
     sizes = dims_of(updates)

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.base.errors import describe
 from dovetail.core.base.read_limits import fold, kept, need_bytes
 from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.shapes import size_of
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import shape_values
+from dovetail.ops.shapes.shape import dims_of, known_dims
 
 NUMBER = 8  # bytes of a number of an array
 PYTHON_NUMBER = 40  # bytes of a number of Python in a list
@@ -61,6 +64,31 @@ def plain(array: np.ndarray) -> Any:
     """
     fold(array.size * PYTHON_NUMBER)
     return array.tolist()
+
+
+def known_size(x: Any, axis: int) -> int:
+    """A dimension of a tensor that must be known before the graph runs.
+
+    Raises:
+        UnknownRank, Unreadable: it is not known, or there is no such axis.
+    """
+    dims = known_dims(x)
+    size = dims[axis] if -len(dims) <= axis < len(dims) else None
+    if size is None:
+        raise Unreadable(f"the size of axis {axis} of its input {describe(x)} must be known")
+    return size
+
+
+def of_rank(x: Any, rank: int) -> list[Any]:
+    """The dimensions of a tensor, as `dims_of` gives them, which must have some rank.
+
+    Raises:
+        UnknownRank, Unreadable: it has not.
+    """
+    dims = dims_of(x)
+    if len(dims) != rank:
+        raise Unreadable(f"it takes an input of {rank} axes, not {describe(x)}")
+    return dims
 
 
 def counted(size: Any) -> Any:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from dovetail.core.base.errors import op_error
+from dovetail.core.base.errors import UnknownRank, is_of_op, op_error
 from dovetail.core.base.table import OPS
 from dovetail.core.calls.static_types import DTypeLike, ShapeLike
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import Op
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.spec import TensorSpec
+
+_FORMATS = str(Path(__file__).parents[1]) + os.sep
 
 
 def _specs(inputs: Any, reason: str, dtypes: Any, shapes: Any, number: int = 0) -> list[TensorSpec]:
@@ -29,8 +33,16 @@ class Unreadable(Exception):
     """A node that has no equivalent here; the text is the reason."""
 
 
-# the errors of a node that cannot be read
-REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, ArithmeticError)
+class Words(dict[str, Any]):
+    """A table by words of a file; asking for any other word raises `Unreadable`."""
+
+    def __missing__(self, word: str) -> Any:
+        raise Unreadable(f"{word!r} is none of {', '.join(map(repr, self))}")
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether an error says that a node cannot be read or written; any other is a bug, and nobody may hide it."""
+    return isinstance(error, (Unreadable, UnknownRank)) or is_of_op(error, _FORMATS)
 
 
 class OpaqueOp(Op[Any, Any]):

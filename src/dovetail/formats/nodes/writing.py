@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from dovetail import ops
-from dovetail.core.base.errors import op_error
+from dovetail.core.base.errors import UnknownRank, op_error
 from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import record_on
 from dovetail.core.values.spec import TensorSpec
@@ -127,12 +127,24 @@ class Writer:
         """Add the nodes that a row says, and return the values of the results; None if no row is for the operation."""
         raise NotImplementedError
 
-    def add_nodes(self, place: Any) -> list[Any]:
+    def written(self, place: Any) -> list[Any]:
         """Add the nodes of an operation, and return the values of its results.
 
         Raises:
             NotImplementedError: the format has no way to compute it.
+            ValueError: the rank of an input must be known.
         """
+        try:
+            return self.add_nodes(place)
+        except UnknownRank as error:
+            unknown = next((tensor.name for tensor in place.operation.inputs if tensor.shape is None), None)
+            if unknown is None:
+                raise
+            advice = f"the rank of {unknown!r} must be known; give it with the_result.set_shape(shape)."
+            raise place.refused(ValueError, advice) from error
+
+    def add_nodes(self, place: Any) -> list[Any]:
+        """The same, without advice about ranks."""
         operation = place.operation
         computed, write = way(self.bodies, operation), way(self.functions, operation)
         if computed is not None:

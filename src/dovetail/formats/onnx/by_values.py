@@ -17,6 +17,7 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.calls import listed
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.table import BY_VALUES, row_of
+from dovetail.ops.shapes.shape import known_dims
 
 AXES = ("axis", "axes")  # the parameters of inputs with axes
 MOST = 64  # branches
@@ -42,7 +43,7 @@ def read_by_values(node: Node, read: Callable[[Node], list[Any]]) -> list[Any] |
 
 def _by_axes(node: Node, index: int, read: Callable[[Node], list[Any]]) -> list[Any]:
     """A branch for each set of axes."""
-    axes, shape = ops.reshape(node.tensor(index), [-1]), node.tensor(0).shape
+    axes, shape = ops.reshape(node.tensor(index), [-1]), known_dims(node.tensor(0))
     rank = len(shape)
     count = axes.shape[0]
     if count is None and (not node.type.startswith("Reduce") or not node.attrs.get("keepdims", 1)):

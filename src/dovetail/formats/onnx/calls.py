@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -21,12 +23,22 @@ def by_row(row: Row, node: Node, name: str | None = None) -> list[Any]:
         Unreadable: the node has an attribute or an input that the row does not take.
     """
     given = _inputs(row, node) | _attributes(row, node)
+    missing = () if row.body is None else [name for name in _needed(row.body) if name not in given]
+    if missing:
+        raise Unreadable(f"it has no {missing[0]}")
     results = listed(OPS[row.ours](**given, name=name) if row.body is None else row.body(**given))
     for attribute in row.attributes:
         if attribute.result is not None:
             number = attribute.result
             results[number] = ops.cast(results[number], attribute.default)
     return results
+
+
+@functools.cache
+def _needed(body: Callable[..., Any]) -> list[str]:
+    """The parameters of the function of a row that have no default."""
+    parameters = inspect.signature(body).parameters.values()
+    return [one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
 
 
 def _inputs(row: Row, node: Node) -> dict[str, Any]:

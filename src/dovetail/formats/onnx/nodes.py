@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.nodes.constants import is_tensor, plain, wanted
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.onnx.attributes import attributes_of
+from dovetail.formats.onnx.attributes import Attributes, attributes_of, check_types
 from dovetail.formats.onnx.tensors import carried, number_of
 
 if TYPE_CHECKING:
@@ -204,14 +204,36 @@ class Node:
         self.taken: dict[int, Any] = {}
 
     @cached_property
-    def attrs(self) -> dict[str, Any]:
-        """Its attributes, and the number of its outputs."""
+    def attrs(self) -> Attributes:
+        """Its attributes, and the number of its outputs.
+
+        Raises:
+            Unreadable: one has another type than ONNX's definition of its name says.
+        """
         attributes = attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
-        return {**attributes, "outputs": len(self.proto.output)}
+        if self.key not in self.reader.functions:
+            check_types(attributes)
+        attributes["outputs"] = len(self.proto.output)
+        return attributes
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The key of the function of the model that it calls, if it calls one."""
+        return self.proto.domain, self.proto.op_type, self.proto.overload
 
     def has(self, index: int) -> bool:
         """Whether an input is there."""
         return index < len(self.inputs) and self.inputs[index] is not None
+
+    def value(self, index: int) -> Any:
+        """The value of an input.
+
+        Raises:
+            Unreadable: it is missing.
+        """
+        if not self.has(index):
+            raise Unreadable(f"its input {index} is missing")
+        return self.inputs[index]
 
     def tensor(self, index: int) -> Any:
         """An input that must be a tensor.
@@ -219,7 +241,7 @@ class Node:
         Raises:
             Unreadable: it is something else.
         """
-        value = self.inputs[index] if index < len(self.inputs) else None
+        value = self.value(index)
         if isinstance(value, Weight):
             is_scale = self.type in SCALES and value.array.size == 1
             is_trainable = not is_scale and index not in NO_TRAINING.get(self.type, ())
@@ -229,7 +251,7 @@ class Node:
         if is_tensor(value):
             return value
         origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
-        raise Unreadable(f"its input {index} is {'missing' if value is None else 'no tensor'}{origin}")
+        raise Unreadable(f"its input {index} is no tensor{origin}")
 
     def optional(self, index: int) -> Any:
         """An input that must be a tensor, or None if it is not there."""
@@ -237,14 +259,14 @@ class Node:
 
     def known(self, index: int) -> np.ndarray | None:
         """The array of an input, if it is known before the graph runs."""
-        value = self.inputs[index] if index < len(self.inputs) else None
+        value = self.value(index) if self.has(index) else None
         if isinstance(value, Weight):
             return carried(value.array)
         return wanted(value.tensor if isinstance(value, Narrow) else value)
 
     def number(self, index: int) -> int:
         """ONNX's number of the dtype of an input."""
-        value = self.inputs[index]
+        value = self.value(index)
         if isinstance(value, Narrow):
             return value.number
         return number_of((value.array if isinstance(value, Weight) else self.tensor(index)).dtype)
@@ -274,7 +296,7 @@ class Node:
 
     def refuse(self, index: int, kind: str) -> NoReturn:
         """Raise the error for an input that is of another kind."""
-        value = self.inputs[index]
+        value = self.value(index)
         if isinstance(value, Parts):
             raise Unreadable(value.reason)
         if is_tensor(value):

@@ -18,7 +18,7 @@ from dovetail.core.values import arguments
 from dovetail.core.values.variable import Variable
 from dovetail.formats.nodes import reading as nodes_reading
 from dovetail.formats.nodes.constants import is_tensor
-from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.nodes.opaque import OpaqueOp, Unreadable, is_refusal, opaque_outputs
 from dovetail.formats.nodes.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.by_values import read_by_values
@@ -184,7 +184,9 @@ class Reader(nodes_reading.Reader):
             raise
         except _Absent as error:
             return self._opaque(node, str(error))
-        except REFUSALS as error:
+        except Exception as error:
+            if not is_refusal(error):
+                raise
             reason = str(error).rstrip(".")
         self._need_sizes(tensors_in(given))
         waits_for = self._waits_for(given) if self.graph is self.top else None
@@ -210,7 +212,7 @@ class Reader(nodes_reading.Reader):
                 return results
         if node.type in SPECIAL:
             return self.named_results(node.name, lambda: listed(SPECIAL[node.type](node)))
-        function = self.functions.get((node.proto.domain, node.proto.op_type, node.proto.overload))
+        function = self.functions.get(node.key)
         if function is not None:
             with self.named(node.name) as results:
                 results += self.call(node, function)

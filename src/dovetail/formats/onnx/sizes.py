@@ -8,15 +8,23 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.read_limits import need_operations
-from dovetail.formats.nodes.constants import is_tensor, recorded
+from dovetail.formats.nodes.constants import is_tensor, known_size, recorded
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
 from dovetail.graph.shape_values import known_ints
 
 
 def scalar(value: Any) -> Any:
-    """A number that is an input marked `?`."""
-    return value[0] if isinstance(value, list) else ops.reshape(value, [])
+    """A number that is an input marked `?` or `!`, which may be a list of one.
+
+    Raises:
+        Unreadable: the list has none, or several.
+    """
+    if is_tensor(value):
+        return ops.reshape(value, [])
+    if isinstance(value, list) and len(value) != 1:
+        raise Unreadable(f"an input that is one number has {len(value)}")
+    return value[0] if isinstance(value, list) else value
 
 
 def numbers(values: Any, dtype: str = "int32") -> list[Any]:
@@ -27,9 +35,7 @@ def numbers(values: Any, dtype: str = "int32") -> list[Any]:
     """
     if not is_tensor(values):
         return list(values)
-    if values.shape[0] is None:
-        raise Unreadable("the size of an input that gives sizes is not known")
-    known = known_ints(values) or [None] * values.shape[0]
+    known = known_ints(values) or [None] * known_size(values, 0)
     need_operations(len(known))
     return [ops.cast(values[i], dtype) if one is None else one for i, one in enumerate(known)]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.base.windows import Windows
-from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor, of_rank
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.waiting import wait_for
 from dovetail.formats.onnx.sizes import more
 from dovetail.formats.onnx.written_nodes import Place, Ref
@@ -25,6 +26,10 @@ def paddings(
         Unreadable: they wait for sizes.
     """
     rank = len(size)
+    of_rank(x, rank + 2)
+    numbers = [one for one in (*size, *strides, *dilations) if one is not None]
+    if {len(strides), len(dilations)} != {rank} or (pads and len(pads) != 2 * rank) or min(numbers, default=1) < 1:
+        raise Unreadable(f"it has windows {list(size)}, strides {strides}, dilations {dilations}, and pads {pads}")
     if auto in ("NOTSET", "VALID"):
         pads = pads if pads and auto == "NOTSET" else [0] * 2 * rank
         return list(zip(pads[:rank], pads[rank:], strict=True))

@@ -155,22 +155,10 @@ class Writer(writing.Writer):
         return ref.text in self.initializers and ref.text not in self._state.values()
 
     def written(self, place: Place) -> list[Ref]:
-        """Add the nodes of an operation, and return the values of its results.
-
-        Raises:
-            NotImplementedError: ONNX has no way to compute it, or not in this opset.
-            ValueError: the rank of an input must be known.
-        """
         try:
-            return self.add_nodes(place)
+            return super().written(place)
         except Lacking as error:
             raise place.lacking(*error.args) from None
-        except (TypeError, ValueError, LookupError) as error:
-            unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
-            if not unknown:
-                raise
-            advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
-            raise place.refused(ValueError, advice) from error
 
     def add_nodes(self, place: Place) -> list[Ref]:
         operation = place.operation

@@ -60,6 +60,17 @@ def _named(name: str) -> DType | None:
     return dtype_named(NUMBERS[name])
 
 
+FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"}  # TensorFlow's words → names of fields, if not the same
+
+
+def _is_of_kind(attribute: Any, kind: str) -> bool:
+    """Whether the message of an attribute has a value of the kind that a definition says, such as "list(int)"."""
+    given, (outer, is_list, inner) = attribute.WhichOneof("value"), kind.rstrip(")").partition("(")
+    if not is_list:
+        return bool(given == FIELDS.get(outer, outer))
+    return given == "list" and all(field.name == FIELDS.get(inner, inner) for field, _ in attribute.list.ListFields())
+
+
 class Attributes:
     """The attributes of a node, by name.
 
@@ -82,16 +93,20 @@ class Attributes:
             kind: the class or the classes of its values.
 
         Raises:
-            Unreadable: there is none, and no default; or it is of another kind.
+            Unreadable: there is none, and no default; or it is of another kind, also than TensorFlow says.
         """
+        known = definition(self._node.op)
+        theirs = known.attrs.get(name) if known is not None else None
         if name not in self._node.attr:
-            known = definition(self._node.op)
-            theirs = default_of(known.attrs[name]) if known is not None and name in known.attrs else MISSING
-            default = default if theirs is MISSING else theirs
+            default = default if theirs is None or theirs.default is MISSING else default_of(theirs)
             if default is MISSING:
                 raise Unreadable(f"it has no attribute {name!r}")
             return default
+        if theirs is not None and not _is_of_kind(self._node.attr[name], theirs.kind):
+            raise Unreadable(f"its attribute {name!r} is no {theirs.kind}")
         value = self.given(name)
+        if theirs is not None and theirs.kind == "string" and value not in (theirs.allowed or [value]):
+            raise Unreadable(f"its attribute {name!r} is {value!r}, not one of {theirs.allowed}")
         if not isinstance(value, kind):
             raise Unreadable(f"its attribute {name!r} is {value!r}")
         return value

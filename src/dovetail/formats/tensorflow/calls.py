@@ -19,6 +19,7 @@ from dovetail.formats.nodes.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
 from dovetail.graph.graph_scopes import scoped
+from dovetail.ops.shapes.shape import rank_of
 
 COUNTS = ("num", "num_split")  # attributes that are the number of results
 
@@ -62,7 +63,7 @@ def _open_axis(row: Row, node: Any) -> int | None:
 def _by_axis(row: Row, node: Any, place: int) -> list[Any]:
     """The results for an axis that depends on values: those of one branch for each axis."""
     axis, inputs = node.tensor(place), list(node.inputs)
-    rank, number = len(node.tensor(0).shape), ops.reshape(axis, ())
+    rank, number = rank_of(node.tensor(0)), ops.reshape(axis, ())
     within = ops.logical_and(number >= -rank, number < rank)
     text = f"{node.type} {node.name!r}: the axis must be in [{-rank}, {rank}), and is"
     within = OPS["Assert"](within, (axis,), text)

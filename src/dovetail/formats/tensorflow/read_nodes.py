@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.base.errors import FormatError
 from dovetail.core.dtypes import DType
 from dovetail.formats.nodes.constants import is_tensor, plain, wanted
-from dovetail.formats.nodes.opaque import REFUSALS, Unreadable
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.names import original, split
@@ -49,12 +49,25 @@ class Node:
         names = (text[1:] for text in proto.input if text.startswith("^"))
         self.waits = [body.hosts[name] for name in names if name in body.hosts]
 
+    def check_inputs(self) -> None:
+        """Check that it has the inputs that TensorFlow's definition of its type says; of a list, there may be none.
+
+        Raises:
+            Unreadable: it has fewer.
+        """
+        known = definition(self.type)
+        needed = 0 if known is None or self.type in JOINS else sum(not one.is_many for one in known.inputs)
+        if len(self.inputs) < needed:
+            raise Unreadable(f"it has {len(self.inputs)} inputs, and the op takes {needed}")
+
     def tensor(self, index: int) -> Any:
         """An input that must be a tensor.
 
         Raises:
             Unreadable: it is something else.
         """
+        if index >= len(self.inputs):
+            raise Unreadable(f"its input {index} is missing")
         value = self.taken(self.read(self.inputs[index]))
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
@@ -214,7 +227,7 @@ def _said_by_type(node: Node) -> tuple[list[Any], list[Any]] | None:
     """What TensorFlow's definition of the type says, and the table of shapes; None if the type is not known."""
     if definition(node.type) is None:
         return None
-    with suppress(*REFUSALS):  # an attribute is missing
+    with suppress(Unreadable):  # an attribute is missing
         if node.type in EXITS and _gives_list(node):
             return [None], [None]
         specs = specs_of(node.type, node.attrs, node.inputs)
@@ -225,7 +238,7 @@ def _said_by_type(node: Node) -> tuple[list[Any], list[Any]] | None:
 def _guessed(node: Node, count: int) -> tuple[list[Any], list[Any]]:
     """The dtypes that a node of an unknown type may have, by its attributes and the number of its known results."""
     first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
-    given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
+    given = next((node.attrs.given(name) for name in DTYPE_NAMES if name in node.attrs), first)
     if not isinstance(given, list):
         parts = [split(text) for text in node.body.references(node.name)]
         taken = [min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts]

@@ -18,7 +18,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.nodes import reading
 from dovetail.formats.nodes.constants import constant_of, is_tensor
-from dovetail.formats.nodes.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.nodes.opaque import OpaqueOp, Unreadable, is_refusal, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.functions import called
@@ -189,10 +189,13 @@ class Reader(reading.Reader):
     def _results(self, node: Node) -> list[Any]:
         """The values of a node, which is an opaque operation if Dovetail does not compute it."""
         try:
+            node.check_inputs()
             results = self._hosted(node) if self._is_host(node) else self._prepared(node, self._computed(node))
         except FormatError:
             raise
-        except REFUSALS as error:
+        except Exception as error:
+            if not is_refusal(error):
+                raise
             known = node.type in SPECIAL or node.type in READ
             is_hosts = known and (_is_fixed(node) or _is_ragged(node))
             results = self._hosted(node) if is_hosts else self._opaque(node, str(error).rstrip("."))

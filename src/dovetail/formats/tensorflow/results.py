@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from dovetail.formats.nodes.opaque import REFUSALS
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes, dtype_named
 from dovetail.formats.tensorflow.op_defs import DTYPES, MISSING, Arg, definition
 from dovetail.formats.tensorflow.table import SHAPES
@@ -65,7 +65,7 @@ def first_number(proto: Any, output: str) -> int:
         output: the name.
     """
     known, at = definition(proto.op), 0
-    with suppress(*REFUSALS):  # an attribute is missing
+    with suppress(Unreadable):  # an attribute is missing
         for arg in () if known is None else known.results:
             if arg.name == output:
                 return at

@@ -13,7 +13,7 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.graph.operation import GraphTensor
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class TensorList:
         if rows.shape is None or item.shape is None:
             rows = ops.tensor_scatter_update(rows, ops.reshape(index, [1, 1]), ops.expand_dims(item, 0))
         else:
-            rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
+            rows = ops.slice_update(rows, [index, *[0] * rank_of(item)], ops.expand_dims(item, 0))
         return TensorList.of(rows) if grows else replace(self, data=rows)
 
     def scattered(self, indices: Any, items: Any, grows: bool = False) -> TensorList:
@@ -200,7 +200,7 @@ class RaggedList(TensorList):
     def split(cls, value: Any, lengths: Any) -> RaggedList:
         """The list of parts of a tensor with some numbers of rows."""
         lengths = ops.reshape(ops.cast(lengths, "int32"), [-1, 1])
-        inner = ops.broadcast_to(ops.shape(value)[1:], [ops.shape(lengths)[0], len(value.shape) - 1])
+        inner = ops.broadcast_to(ops.shape(value)[1:], [ops.shape(lengths)[0], rank_of(value) - 1])
         shape = [-1, *(-1 if size is None else size for size in value.shape[1:])]
         return cls._of(ops.reshape(value, [-1]), ops.concatenate([lengths, inner], 1), shape)
 
@@ -311,7 +311,7 @@ class RaggedList(TensorList):
     def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
         if item.shape == () and not self.known:  # scalars have one shape
             return TensorList(None, self.size, self.shape, self.dtype).set(index, item, grows)
-        whole, rank = self, None if item.shape is None else len(item.shape)
+        whole, rank = self, None if item.shape is None else rank_of(item)
         if self.sizes is None and rank is not None:
             none = ops.reshape(item, [-1])[:0]
             whole = self._of(none, filled([self.size, rank], 0, "int32"), self.shape)
@@ -347,7 +347,7 @@ class RaggedList(TensorList):
 
     def _merged(self, item: Any) -> list[int]:
         """The declared shape of the elements, with -1 for sizes that it leaves open."""
-        return self.shape if isinstance(self.shape, list) else [-1] * len(item.shape)
+        return self.shape if isinstance(self.shape, list) else [-1] * rank_of(item)
 
 
 def _sizes(sizes: list[Any], like: Any, skip: int = 0) -> Any:

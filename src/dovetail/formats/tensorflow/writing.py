@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dovetail.formats.nodes import writing
+from dovetail.formats.nodes.opaque import is_refusal
 from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.names import argument_name, node_name
 from dovetail.formats.tensorflow.ops import BODIES, NO_WAY, WRITE, WRITTEN
@@ -148,22 +149,12 @@ class Writer(writing.Writer):
         return function_name
 
     def written(self, place: Place) -> list[Ref]:
-        """Add the nodes of an operation, and return the values of its results.
-
-        Raises:
-            NotImplementedError: TensorFlow has no way to compute it.
-            ValueError: the rank of an input must be known.
-        """
         try:
-            return self.add_nodes(place)
-        except (TypeError, ValueError, LookupError, NotImplementedError) as error:
-            if self._otherwise is not None:
-                return place.kept(self._otherwise(place.operation))
-            unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
-            if isinstance(error, NotImplementedError) or not unknown:
+            return super().written(place)
+        except Exception as error:
+            if self._otherwise is None or not is_refusal(error):
                 raise
-            advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
-            raise place.refused(ValueError, advice) from error
+            return place.kept(self._otherwise(place.operation))
 
     def by_row(self, place: Place) -> list[Ref] | None:
         row = WRITTEN.get(place.operation.type)

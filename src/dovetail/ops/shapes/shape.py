@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.core.base.errors import UnknownRank
 from dovetail.core.base.table import OPS
 from dovetail.core.calls.check_arguments import checked
 from dovetail.core.calls.static_types import Axes, DTypeLike
@@ -366,22 +367,34 @@ def size(x: Any) -> Any:
     return count
 
 
+def known_dims(x: Any) -> tuple[int | None, ...]:
+    """The dimensions, with None for those that are not known.
+
+    Raises:
+        UnknownRank: their number is not known.
+    """
+    known: tuple[int | None, ...] | None = static_shape(x)
+    if known is None:
+        raise UnknownRank(f"the rank of {x!r} is not known; give it with set_shape, or reshape the tensor.")
+    return known
+
+
 def rank_of(x: Any) -> int:
     """The number of axes.
 
     Raises:
-        ValueError: the rank is not known.
+        UnknownRank: it is not known.
     """
-    known = static_shape(x)
-    if known is None:
-        raise ValueError(f"the rank of {x!r} is not known; give it with set_shape, or reshape the tensor.")
-    return len(known)
+    return len(known_dims(x))
 
 
 def dims_of(x: Any) -> list[Any]:
-    """The dimensions: ints where known, scalar tensors where not."""
-    rank_of(x)
-    known = static_shape(x)
+    """The dimensions: ints where known, scalar tensors where not.
+
+    Raises:
+        UnknownRank: their number is not known.
+    """
+    known = known_dims(x)
     if None not in known:
         return list(known)
     whole = shape(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
-from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.constants import counted, known_size, of_rank
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.arithmetic import widened
@@ -16,26 +16,28 @@ from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
 from dovetail.ops.nn.attention import HIDDEN
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def heads_first(x: Any, count: int) -> Any:
     """(batch, steps, heads · size) → (batch, heads, steps, size)."""
-    batch, steps, width = dims_of(x)
+    batch, steps, width = of_rank(x, 3)
     return ops.transpose(ops.reshape(x, [batch, steps, count, width // count]), [0, 2, 1, 3])
 
 
 def heads_last(x: Any) -> Any:
     """(batch, heads, steps, size) → (batch, steps, heads · size)."""
-    batch, heads, steps, size = dims_of(x)
+    batch, heads, steps, size = of_rank(x, 4)
     return ops.reshape(ops.transpose(x, [0, 2, 1, 3]), [batch, steps, heads * size])
 
 
-def repeated(x: Any, heads: int) -> Any:
+def repeated(x: Any, queries: Any) -> Any:
     """Heads of keys for all heads of queries."""
-    return x if x.shape[1] == heads else ops.repeat(x, heads // x.shape[1], 1)
+    if known_dims(x)[1:2] == known_dims(queries)[1:2]:
+        return x
+    return ops.repeat(x, known_size(queries, 1) // known_size(x, 1), 1)
 
 
 @row(
@@ -62,14 +64,14 @@ def _(
     right: int = -1,
 ) -> Any:
     """The result, the keys and the values with the past ones, and the scores at the stage that `mode` names."""
-    is_flat, dtype = len(q.shape) == 3, q.dtype
+    is_flat, dtype = rank_of(q) == 3, q.dtype
     if is_flat:
         q, k, v = heads_first(q, q_heads), heads_first(k, kv_heads), heads_first(v, kv_heads)
     k = k if past_key is None else ops.concatenate([past_key, k], 2)
     v = v if past_value is None else ops.concatenate([past_value, v], 2)
-    keys, heads = (k, v), q.shape[1]
-    factor = math.sqrt(1 / math.sqrt(q.shape[3]) if scale is None else scale)
-    k, v = repeated(k, heads), repeated(v, heads)
+    keys = k, v
+    factor = math.sqrt(1 / math.sqrt(known_size(q, 3)) if scale is None else scale)
+    k, v = repeated(k, q), repeated(v, q)
     scores = stages = ops.matmul(ops.cast(q * factor, dtype), ops.cast(ops.swapaxes(k, -1, -2) * factor, dtype))
     if softcap:
         scores = ops.cast(ops.tanh(scores / softcap) * softcap, dtype)
@@ -98,7 +100,7 @@ def _bias(q: Any, k: Any, mask: Any, lengths: Any, past: Any, causal: int, left:
             bias = _closed(ops.logical_not(mask), dtype)
         spare = size - dims_of(mask)[-1]
         if not isinstance(spare, int) or spare > 0:
-            bias = ops.pad(bias, [*[(0, 0)] * (len(mask.shape) - 1), (0, spare)], "constant", -math.inf)
+            bias = ops.pad(bias, [*[(0, 0)] * (rank_of(mask) - 1), (0, spare)], "constant", -math.inf)
     j = counted(size)
     at = ops.expand_dims(counted(queries), 1) + past
     if lengths is not None:
@@ -121,9 +123,9 @@ def _closed(hidden: Any, dtype: Any) -> Any:
 @row("RotaryEmbedding: x cos sin at; interleaved rotary_embedding_dim:size num_heads:heads")
 def _(x: Any, cos: Any, sin: Any, at: Any = None, interleaved: int = 0, size: int = 0, heads: int = 0) -> Any:
     """Pairs of numbers that are turned by the angle of their position."""
-    is_flat, width = len(x.shape) == 3, x.shape
+    is_flat = rank_of(x) == 3
     x = heads_first(x, heads) if is_flat else x
-    size = size or x.shape[3]
+    size, whole = size or known_size(x, 3), known_dims(x)[3:]
     cos, sin = (one if at is None else OPS["GatherV2"](one, at, 0) for one in (cos, sin))
     cos, sin = (ops.expand_dims(one, 1) for one in (cos, sin))
     turned, rest = x[..., :size], x[..., size:]
@@ -134,8 +136,8 @@ def _(x: Any, cos: Any, sin: Any, at: Any = None, interleaved: int = 0, size: in
     else:
         a, b = turned[..., : size // 2], turned[..., size // 2 :]
         turned = ops.concatenate([cos * a - sin * b, sin * a + cos * b], -1)
-    joined = ops.concatenate([turned, rest], -1) if size != x.shape[3] else turned
-    return heads_last(joined) if is_flat and len(width) == 3 else joined
+    joined = ops.concatenate([turned, rest], -1) if (size,) != whole else turned
+    return heads_last(joined) if is_flat else joined
 
 
 @row("LinearAttention: q k v state decay beta; q_num_heads:q_heads kv_num_heads:kv_heads scale update_rule:rule")
@@ -156,14 +158,15 @@ def _(
     kept = dtype if state is None else state.dtype
     q = ops.cast(heads_first(q, q_heads), "float32")
     k, v = (ops.cast(heads_first(one, kv_heads), "float32") for one in (k, v))
-    size, batch = k.shape[3], dims_of(k)[0]
+    size, batch = known_size(k, 3), dims_of(k)[0]
     scale = scale or 1 / math.sqrt(size)
     per_step = [q, k, v]
     if "gated" in rule:
         per_step.append(ops.exp(ops.cast(heads_first(decay, kv_heads), "float32")))
     if "delta" in rule:
-        per_step.append(ops.cast(heads_first(beta, beta.shape[2]), "float32"))
-    state = ops.zeros([batch, kv_heads, size, v.shape[3]], "float32") if state is None else ops.cast(state, "float32")
+        per_step.append(ops.cast(heads_first(beta, known_size(beta, 2)), "float32"))
+    start = ops.zeros([batch, kv_heads, size, known_size(v, 3)], "float32") if state is None else state
+    state = ops.cast(start, "float32")
 
     def step(state: Any, now: Any) -> Any:
         (q, k, v), rest = now[:3], list(now[3:])
@@ -172,7 +175,7 @@ def _(
         if "delta" in rule:
             v = rest.pop(0) * (v - ops.sum(state * ops.expand_dims(k, -1), -2))
         state = state + ops.expand_dims(k, -1) * ops.expand_dims(v, -2)
-        return state, ops.sum(repeated(state, q_heads) * ops.expand_dims(q, -1), -2) * scale
+        return state, ops.sum(repeated(state, q) * ops.expand_dims(q, -1), -2) * scale
 
     state, answers = ops.scan(step, state, tuple(ops.moveaxis(one, 2, 0) for one in per_step))
     return ops.cast(heads_last(ops.moveaxis(answers, 0, 2)), dtype), ops.cast(state, kept)
@@ -181,8 +184,8 @@ def _(
 @row("CausalConvWithState: x kernel bias state; activation")
 def _(x: Any, kernel: Any, bias: Any = None, state: Any = None, activation: str = "none") -> Any:
     """Each channel's own convolution of the steps before, and the last steps for the next call."""
-    size = kernel.shape[2]
-    batch, channels, _ = dims_of(x)
+    size = known_size(kernel, 2)
+    batch, channels, _ = of_rank(x, 3)
     before = ops.zeros([batch, channels, size - 1], x.dtype) if state is None else state
     whole = ops.concatenate([before, x], 2)
     steps = dims_of(x)[2]
@@ -200,8 +203,8 @@ def _(x: Any, kernel: Any, bias: Any = None, state: Any = None, activation: str 
 def _flex_attention(node: Node) -> Any:
     """Attention whose scores and shares go through subgraphs."""
     q, k, v = (node.tensor(i) for i in range(3))
-    k, v = (repeated(one, q.shape[1]) for one in (k, v))
-    factor = math.sqrt(node.attrs.get("scale", 1 / math.sqrt(q.shape[3])))
+    k, v = (repeated(one, q) for one in (k, v))
+    factor = math.sqrt(node.attrs.get("scale", 1 / math.sqrt(known_size(q, 3))))
     scores = ops.matmul(ops.cast(q * factor, q.dtype), ops.cast(ops.swapaxes(k, -1, -2) * factor, q.dtype))
     dtype = dtype_of(node.attrs.get("softmax_precision", 0)) or widened(q.dtype)
     scores = _through(node, "score_mod", ops.cast(scores, dtype))

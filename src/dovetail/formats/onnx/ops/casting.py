@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.nodes import Narrow, Node
 from dovetail.formats.onnx.ops.constants import same
 from dovetail.formats.onnx.table import rows, special, writes
@@ -45,7 +45,7 @@ SMALL = {  # ONNX's number of a dtype → its kind
     20: Small(2, -15, 57344.0, has_zeros=False),
     23: Small(1, 0, 6.0, has_nan=False),
 }
-LEAST = {"up": 1, "down": 1 << 23, "nearest": 1 << 22}  # the least fraction that is rounded up
+LEAST = Words({"up": 1, "down": 1 << 23, "nearest": 1 << 22})  # the least fraction that is rounded up
 POWERS = 24  # ONNX's number of the dtype that has powers of two alone
 
 
@@ -111,7 +111,7 @@ def _whole(x: Any, number: int) -> Any:
 def _cast(node: Node) -> Any:
     number = node.number(1) if node.type == "CastLike" else node.attrs.get("to", 0)
     if number not in DTYPES or number == STRING:
-        raise Unreadable(f"a cast to ONNX's dtype {number} has no tensor as its result")
+        raise Unreadable(f"a cast to ONNX's dtype {number}) has no tensor as its result")
     return cast_to(node.tensor(0), number, bool(node.attrs.get("saturate", 1)), node.attrs.get("round_mode", "up"))
 
 

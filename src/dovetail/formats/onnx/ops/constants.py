@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted, filled, is_tensor, within
+from dovetail.formats.nodes.constants import counted, filled, is_tensor, of_rank, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
 from dovetail.formats.onnx.sizes import scalar
 from dovetail.formats.onnx.table import special, writes
 from dovetail.formats.onnx.tensors import STRING, dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +44,7 @@ def _constant_of_shape(node: Node) -> Any:
 
 @special("Identity")
 def _identity(node: Node) -> Any:
-    value = node.inputs[0]
+    value = node.value(0)
     if isinstance(value, (Narrow, Later)):
         return value._replace(tensor=ops.identity(value.tensor))
     return [ops.identity(node.tensor(0)) if is_tensor(value) else value]
@@ -61,7 +60,7 @@ def _range(node: Node) -> Any:
 
 @special("EyeLike")
 def _eye_like(node: Node) -> Any:
-    rows, columns = dims_of(node.tensor(0))
+    rows, columns = of_rank(node.tensor(0), 2)
     number = node.attrs.get("dtype", node.number(0))
     dtype = dtype_of(number)
     if number == STRING or dtype is None:

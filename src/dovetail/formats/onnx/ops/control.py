@@ -19,7 +19,7 @@ from dovetail.core.base.scopes import record_on
 from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.core.values.spec import TensorSpec, spec
 from dovetail.formats.nodes.constants import constant_of, filled, is_tensor, recorded
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, is_refusal
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.table import no_way, special, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
@@ -46,8 +46,9 @@ def _if(node: Node) -> Any:
 
     try:
         results = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
-    except (TypeError, ValueError):  # results of other ranks or dtypes, as if the condition were known before
-        node.reader.need(condition)
+    except Exception as error:  # results of other ranks or dtypes, as if the condition were known before
+        if is_refusal(error):
+            node.reader.need(condition)
         raise
     if any(value.shape is None for value in results):
         node.reader.need(condition)
@@ -59,7 +60,7 @@ def _as_tensor(node: Node, value: Any) -> Any:
         return node.reader.weight(value)
     if is_tensor(value):
         return value
-    raise TypeError("its branches give values that are no tensors")
+    raise Unreadable("its branches give values that are no tensors")
 
 
 LONGEST = 1000  # steps that are unrolled; a loop that its body ends has as many as the limits of reading allow

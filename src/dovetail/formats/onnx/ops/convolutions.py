@@ -18,14 +18,14 @@ from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import CONVOLUTIONS, Windows
 from dovetail.core.values.spec import spec
 from dovetail.formats.nodes.bodies import pads_of
-from dovetail.formats.nodes.constants import counted, is_tensor, recorded, within
+from dovetail.formats.nodes.constants import counted, is_tensor, known_size, of_rank, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.ops.images import corners_at
 from dovetail.formats.onnx.table import body, row, writes
 from dovetail.formats.onnx.windows import FIRST, WINDOW, channels_first, given_back, image_of, pad_attributes, paddings
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
@@ -43,14 +43,14 @@ def convolved(
     group: int = 1,
 ) -> Any:
     """A convolution; groups are those whose number the channels and the kernel's inputs give."""
-    rank = len(kernel.shape) - 2
+    rank = rank_of(kernel) - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
-    widths = paddings(x, size or kernel.shape[2:], strides, dilations, pads, auto)
+    widths = paddings(x, size or known_dims(kernel)[2:], strides, dilations, pads, auto)
     if any(map(is_tensor, itertools.chain(*widths))):
         x, widths = ops.pad(x, [(0, 0), (0, 0), *widths]), [(0, 0)] * rank
-    if x.shape[1] is None and group > 1:  # else nobody could tell the groups
+    if known_dims(x)[1] is None and group > 1:  # else nobody could tell the groups
         batch, _, *sizes = dims_of(x)
-        x = ops.reshape(x, [batch, kernel.shape[1] * group, *sizes])
+        x = ops.reshape(x, [batch, known_size(kernel, 1) * group, *sizes])
     kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
     if rank > 3:
         raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
@@ -72,10 +72,10 @@ def _(
     extra: Any = None,
     shape: Any = None,
 ) -> Any:
-    rank = len(kernel.shape) - 2
+    rank = rank_of(kernel) - 2
     strides, dilations, extra = strides or [1] * rank, dilations or [1] * rank, extra or [0] * rank
-    size = list(kernel.shape[2:])
-    sizes: list[Any] = dims_of(x)[2:]
+    size = [known_size(kernel, axis) for axis in range(2, rank + 2)]
+    sizes: list[Any] = of_rank(x, rank + 2)[2:]
     full = [(sizes[i] - 1) * strides[i] + (size[i] - 1) * dilations[i] + 1 + extra[i] for i in range(rank)]
     if shape or auto.startswith("SAME"):
         less = [(size[i] - 1) * dilations[i] + 1 + extra[i] - strides[i] for i in range(rank)]
@@ -120,7 +120,8 @@ def _(
     strides: Any = None,
 ) -> Any:
     """A convolution whose windows take elements beside their own places, by offsets of each."""
-    size = list(kernel.shape[2:])
+    dims = [known_size(kernel, axis) for axis in range(rank_of(kernel))]
+    size = dims[2:]
     rank, points = len(size), math.prod(size)
     within(rank, points)
     strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
@@ -138,8 +139,8 @@ def _(
     if mask is not None:
         elements = elements * ops.reshape(mask, [batch * sets, 1, -1])
     taken = ops.reshape(elements, [batch, group, channels // group * points, -1])
-    weights = ops.reshape(kernel, [group, kernel.shape[0] // group, -1])
-    result = ops.reshape(ops.matmul(weights, taken), [batch, kernel.shape[0], *counts])
+    weights = ops.reshape(kernel, [group, dims[0] // group, -1])
+    result = ops.reshape(ops.matmul(weights, taken), [batch, dims[0], *counts])
     return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
 
 
@@ -309,11 +310,11 @@ def _is_wide(operation: Operation) -> bool:
 
 
 def _channels_last(x: Any, layout: str) -> Any:
-    return x if layout == "channels_last" else ops.transpose(x, (0, *range(2, len(x.shape)), 1))
+    return x if layout == "channels_last" else ops.transpose(x, (0, *range(2, rank_of(x)), 1))
 
 
 def _given_back(x: Any, layout: str) -> Any:
-    rank = len(x.shape)
+    rank = rank_of(x)
     return x if layout == "channels_last" else ops.transpose(x, (0, rank - 1, *range(1, rank - 1)))
 
 

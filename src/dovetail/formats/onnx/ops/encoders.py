@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.formats.host.arrays import packed
 from dovetail.formats.host.tables import find, items_of
 from dovetail.formats.nodes.constants import recorded, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.calls import of_numbers
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.ops.strings import elements, is_of_strings, words_at
@@ -61,7 +61,7 @@ def _mapped(node: Node) -> Any:
 
 def _between(node: Node, words: np.ndarray, numbers: np.ndarray) -> Any:
     """The numbers of strings, or the strings of numbers."""
-    pair = (words, numbers) if is_of_strings(node.inputs[0]) or node.inputs[0] is None else (numbers, words)
+    pair = (words, numbers) if not node.has(0) or is_of_strings(node.value(0)) else (numbers, words)
     return _looked_up(node, *pair)
 
 
@@ -95,7 +95,7 @@ def _maps(node: Node) -> Any:
 
 
 def _map(node: Node) -> dict[Any, Any]:
-    value: Any = node.inputs[0]
+    value: Any = node.value(0)
     given = value.array.item() if is_of_strings(value) and not value.array.shape else None
     if not isinstance(given, dict):
         node.refuse(0, "map")
@@ -117,7 +117,7 @@ def _vector(node: Node) -> Any:
     return _row([given.get(key, nothing) for key in keys])
 
 
-CASTS: dict[str, Any] = {"TO_FLOAT": float, "TO_STRING": str, "TO_INT64": int}
+CASTS: Mapping[str, Any] = Words({"TO_FLOAT": float, "TO_STRING": str, "TO_INT64": int})
 
 
 @special("ai.onnx.ml.CastMap")

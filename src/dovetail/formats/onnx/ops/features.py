@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.formats.nodes.opaque import Words
 from dovetail.formats.onnx.ops.shapes import moved
 from dovetail.formats.onnx.table import row, special
+from dovetail.ops.shapes.shape import rank_of
 
 special("ai.onnx.ml.ArrayFeatureExtractor")(moved)
 
@@ -22,7 +24,7 @@ def _(x: Any, threshold: float = 0.0) -> Any:
 @row("ai.onnx.ml.ArrayFeatureExtractor: x places")
 def _(x: Any, places: Any) -> Any:
     taken = ops.take(x, ops.reshape(places, [-1]), -1)
-    return ops.expand_dims(taken, 0) if len(x.shape) == 1 else taken
+    return ops.expand_dims(taken, 0) if rank_of(x) == 1 else taken
 
 
 @row("ai.onnx.ml.Scaler: x; offset scale")
@@ -30,11 +32,13 @@ def _(x: Any, offset: Any, scale: Any) -> Any:
     return (ops.cast(x, "float32") - np.float32(offset)) * np.float32(scale)
 
 
-NORMS: dict[str, Callable[[Any], Any]] = {
-    "MAX": lambda x: ops.max(x, -1, keepdims=True),
-    "L1": lambda x: ops.sum(ops.absolute(x), -1, keepdims=True),
-    "L2": lambda x: ops.sqrt(ops.sum(ops.square(x), -1, keepdims=True)),
-}
+NORMS: Mapping[str, Callable[[Any], Any]] = Words(
+    {
+        "MAX": lambda x: ops.max(x, -1, keepdims=True),
+        "L1": lambda x: ops.sum(ops.absolute(x), -1, keepdims=True),
+        "L2": lambda x: ops.sqrt(ops.sum(ops.square(x), -1, keepdims=True)),
+    }
+)
 
 
 @row("ai.onnx.ml.Normalizer: x; norm")

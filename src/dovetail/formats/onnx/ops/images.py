@@ -13,12 +13,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.boxes import overlap_of, selected
-from dovetail.formats.nodes.constants import constant_of, counted, recorded, within
+from dovetail.formats.nodes.constants import constant_of, counted, known_size, of_rank, recorded, within
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.table import row, special
 from dovetail.ops.image.kernels import cubic, triangle
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 
 def reflected(x: Any, low: float, high: float) -> Any:
@@ -32,7 +32,7 @@ def reflected(x: Any, low: float, high: float) -> Any:
 
 def elements_at(x: Any, places: Sequence[Any], padding: str, borders: Sequence[tuple[float, float]]) -> Any:
     """Elements (batch, channels, points) at positions, a tensor (batch, points) of whole numbers for each axis."""
-    sizes = list(x.shape[2:])
+    sizes = list(known_dims(x)[2:])
     if None in sizes:
         raise Unreadable("the sizes of its input must be known")
     inside, flat = None, 0
@@ -72,7 +72,7 @@ def corners_at(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: A
 def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = "zeros") -> Any:
     """Elements between those of an image; the last axis of the grid has the positions of the axes backwards."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-    sizes, rank = list(x.shape[2:]), len(x.shape) - 2
+    sizes, rank = list(known_dims(x)[2:]), rank_of(x) - 2
     if None in sizes:
         raise Unreadable("the sizes of its input must be known")
     dims = dims_of(grid)
@@ -128,10 +128,10 @@ def _(
 
     With a ratio of 0, a cell has a point for each pixel that it covers, also beyond the image.
     """
-    if None in x.shape[2:]:
-        raise Unreadable("the sizes of its input must be known")
+    of_rank(x, 4)
+    sizes = [known_size(x, axis) for axis in (2, 3)]
     ends = rois * scale - (0.5 if positions == "half_pixel" else 0.0)
-    count = rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0]
+    (count, _), _ = of_rank(rois, 2), of_rank(batch, 1)
     parts, used, most = [], [], []
     for axis, cells in enumerate((height, width)):
         first, last = ends[:, 1 - axis, None, None], ends[:, 3 - axis, None, None]
@@ -149,9 +149,9 @@ def _(
     grid = [ops.expand_dims(parts[0], 2), ops.expand_dims(parts[1], 1)]
     grid = [ops.reshape(ops.broadcast_to(at, dims), [count, -1]) for at in grid]
     inside: Any = True
-    for at, size in zip(grid, x.shape[2:], strict=True):
+    for at, size in zip(grid, sizes, strict=True):
         inside = ops.logical_and(inside, ops.logical_and(ops.greater_equal(at, -1), ops.less_equal(at, size)))
-    grid = [ops.clip(at, 0, size - 1) for at, size in zip(grid, x.shape[2:], strict=True)]
+    grid = [ops.clip(at, 0, size - 1) for at, size in zip(grid, sizes, strict=True)]
     images = OPS["GatherV2"](x, ops.cast(batch, "int32"), 0)
     counts = ops.reshape(counts, [count, 1, -1])
     corners = [
@@ -162,7 +162,7 @@ def _(
         low = ops.where(counts, ops.zeros_like(corners[0]), ops.full_like(corners[0], x.dtype.min))
         corners = [one + low for one in corners]
     in_cells: Any = sum(corners) if mode == "avg" else functools.reduce(ops.maximum, corners)
-    in_cells = ops.reshape(in_cells, [count, x.shape[1], height, most[0], width, most[1]])
+    in_cells = ops.reshape(in_cells, [count, dims_of(x)[1], height, most[0], width, most[1]])
     if mode == "max":
         return ops.max(in_cells, [3, 5])
     total = ops.sum(ops.cast(ops.reshape(counts, [count, 1, height, most[0], width, most[1]]), x.dtype), [3, 5])
@@ -184,7 +184,7 @@ def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any 
     if center:
         middle, sides = boxes[..., :2], boxes[..., 2:]
         boxes = ops.concatenate([middle - sides / 2, middle + sides / 2], -1)
-    batch, classes, size = dims_of(scores)
+    batch, classes, size = of_rank(scores, 3)
     count = min(count, size) if isinstance(size, int) else count
     each = ops.reshape(ops.repeat(ops.expand_dims(boxes, 1), classes, 1), [-1, *dims_of(boxes)[1:]])
     numbers, _, valid = selected(

@@ -8,14 +8,15 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.bodies import add_wider, scattered
-from dovetail.formats.nodes.constants import counted, is_tensor
+from dovetail.formats.nodes.constants import counted, is_tensor, known_size
+from dovetail.formats.nodes.opaque import Words
 from dovetail.formats.onnx.calls import arguments
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.shapes import moved
 from dovetail.formats.onnx.sizes import integer, scalar
 from dovetail.formats.onnx.table import body, by_values, row, rows, special, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("""
 Gather = GatherV2: x indices; axis|0
@@ -34,7 +35,7 @@ add_wider(body, "TensorScatterMax TensorScatterMin: bool > int32")
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-CHANGES = {"none": "Update", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+CHANGES = Words({"none": "Update", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"})
 
 
 def wrapped(indices: Any, size: Any) -> Any:
@@ -55,7 +56,7 @@ def places(indices: Any, size: Any, axis: int) -> Any:
 
 @row("GatherElements: x indices; axis")
 def _(x: Any, indices: Any, axis: int = 0) -> Any:
-    axis = axis % len(x.shape)
+    axis = axis % rank_of(x)
     return OPS["GatherNd"](x, places(indices, dims_of(x)[axis], axis))
 
 
@@ -66,7 +67,7 @@ def _(x: Any, indices: Any, updates: Any, reduction: str = "none") -> Any:
 
 @row("ScatterElements: x indices updates; axis reduction", "Scatter: x indices updates; axis")
 def _(x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
-    axis = axis % len(x.shape)
+    axis = axis % rank_of(x)
     return scattered(CHANGES[reduction], x, places(indices, dims_of(x)[axis], axis), updates)
 
 
@@ -74,7 +75,7 @@ def _(x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none"
 def _(x: Any, indices: Any, batch: int = 0) -> Any:
     """The batch becomes indices of its own."""
     dims, sizes = dims_of(indices), dims_of(x)
-    depth = indices.shape[-1]
+    depth = known_size(indices, -1)
     own = [ops.reshape(counted(dims[i]), [-1, *[1] * (len(dims) - 1 - i)]) for i in range(batch)]
     own = [ops.broadcast_to(one, [*dims[:-1], 1]) for one in own]
     rest = [wrapped(indices[..., i : i + 1], sizes[batch + i]) for i in range(depth)]
@@ -128,7 +129,7 @@ def _(x: Any, condition: Any, axis: int | None = None) -> Any:
 @row("Unique: x; axis sorted")
 def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
     """The different elements, where each is first, where each element is among them, and how often it is."""
-    slices = axis is not None and len(x.shape) > 1
+    slices = axis is not None and rank_of(x) > 1
     flat = _ranks(ops.moveaxis(x, axis, 0)) if slices and axis is not None else ops.reshape(x, [-1])
     size = dims_of(flat)[0]
     values, inverse, *_ = OPS["Unique"](flat)
@@ -157,7 +158,7 @@ def _ranks(x: Any) -> Any:
 @row("TensorScatter: x update at; axis mode")
 def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear") -> Any:
     """A cache with new elements from a place on that each row of the batch has."""
-    axis, dims = axis % len(x.shape), dims_of(update)
+    axis, dims = axis % rank_of(x), dims_of(update)
     first = ops.zeros([dims[0]], "int32") if at is None else ops.cast(at, "int32")
     place = ops.expand_dims(first, 1) + counted(dims[axis])
     place = OPS["FloorMod"](place, dims_of(x)[axis]) if mode == "circular" else place

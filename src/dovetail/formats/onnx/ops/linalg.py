@@ -9,12 +9,13 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.bodies import of
 from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.sizes import integer
 from dovetail.formats.onnx.table import body, by_values, no_way, row, rows, writes
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("""
 MatMul < MatMul: x y
@@ -38,7 +39,7 @@ def _(a: Any, b: Any, c: Any = None, alpha: float = 1.0, beta: float = 1.0, tran
 @row("MatMul: x y")
 def matmul(x: Any, y: Any) -> Any:
     """A product of matrices, or of vectors as rows and columns."""
-    rows, columns = len(x.shape) == 1, len(y.shape) == 1
+    rows, columns = rank_of(x) == 1, rank_of(y) == 1
     product = ops.matmul(ops.expand_dims(x, 0) if rows else x, ops.expand_dims(y, 1) if columns else y)
     product = ops.squeeze(product, -1) if columns else product
     return ops.squeeze(product, -1 if columns else -2) if rows else product
@@ -72,6 +73,8 @@ def _(x: Any, k: int = 0, upper: int = 1) -> Any:
 @by_values("Trilu")
 def _triangle(node: Node) -> Any:
     x, k = node.tensor(0), integer(node, 1)
+    if rank_of(x) < 2:
+        raise Unreadable("its input is no matrix")
     rows, columns = (counted(size) for size in dims_of(x)[-2:])
     distance = columns - ops.expand_dims(rows, 1)
     kept = ops.greater_equal(distance, k) if node.attrs.get("upper", 1) else ops.less_equal(distance, k)
@@ -100,7 +103,7 @@ def _swapped(place: Place, x: Ref, rank: int) -> Ref:
 def _einsum(op: Any, inputs: Any, equation: str) -> Any:
     """Give each ellipsis as many axes as the others have."""
     letters = equation.partition("->")[0].split(",")
-    counts = [len(x.shape) - len(part.replace("...", "").strip()) for x, part in zip(inputs, letters, strict=True)]
+    counts = [rank_of(x) - len(part.replace("...", "").strip()) for x, part in zip(inputs, letters, strict=True)]
     missing = [max(counts) - count if "..." in part else 0 for count, part in zip(counts, letters, strict=True)]
     at = [part.strip().index(".") if "." in part else 0 for part in letters]
     filled = zip(inputs, at, missing, strict=True)

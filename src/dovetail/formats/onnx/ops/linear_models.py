@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.formats.nodes.constants import recorded, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.nodes import Later
 from dovetail.formats.onnx.table import row
+from dovetail.ops.shapes.shape import known_dims, rank_of
 
 # -- scores -----------------------------------------------------------------------------------------------------------
 
@@ -25,13 +26,15 @@ def _softmax_of_others(x: Any) -> Any:
     return ops.where(is_empty, ops.full_like(x, 0.5), powers / ops.where(is_empty, ops.ones_like(total), total))
 
 
-LINKS: dict[str, Callable[[Any], Any]] = {
-    "NONE": lambda x: x,
-    "LOGISTIC": ops.sigmoid,
-    "SOFTMAX": ops.softmax,
-    "SOFTMAX_ZERO": _softmax_of_others,
-    "PROBIT": lambda x: np.sqrt(2).astype("float32") * ops.erfinv(2 * x - 1),
-}
+LINKS: Mapping[str, Callable[[Any], Any]] = Words(
+    {
+        "NONE": lambda x: x,
+        "LOGISTIC": ops.sigmoid,
+        "SOFTMAX": ops.softmax,
+        "SOFTMAX_ZERO": _softmax_of_others,
+        "PROBIT": lambda x: np.sqrt(2).astype("float32") * ops.erfinv(2 * x - 1),
+    }
+)
 
 
 def labels_at(places: Any, numbers: Sequence[int] | None, words: Sequence[str] | None) -> Any:
@@ -48,7 +51,7 @@ def wide(x: Any) -> Any:
 
 def in_rows(x: Any) -> Any:
     """A matrix; a vector is its only row."""
-    return ops.expand_dims(x, 0) if len(x.shape) == 1 else x
+    return ops.expand_dims(x, 0) if rank_of(x) == 1 else x
 
 
 # -- linear models ----------------------------------------------------------------------------------------------------
@@ -81,7 +84,7 @@ def _(
     if not labels:
         raise Unreadable("it has no labels")
     scores = _scores(x, coefficients, intercepts, len(intercepts or labels))
-    if scores.shape[-1] == 1 and len(labels) == 2:
+    if known_dims(scores)[-1] == 1 and len(labels) == 2:
         place = ops.cast(ops.greater(scores[:, 0], 0), "int64")
         scores = LINKS[link](scores)
         scores = ops.concatenate([1 - scores if link == "LOGISTIC" else -scores, scores], -1)
@@ -92,14 +95,16 @@ def _(
 
 # -- support vector machines ------------------------------------------------------------------------------------------
 
-KERNELS: dict[str, Callable[..., Any]] = {
-    "LINEAR": lambda x, vectors, gamma, first, degree: x @ vectors.T,
-    "POLY": lambda x, vectors, gamma, first, degree: (x @ vectors.T * gamma + first) ** int(degree),
-    "SIGMOID": lambda x, vectors, gamma, first, degree: ops.tanh(x @ vectors.T * gamma + first),
-    "RBF": lambda x, vectors, gamma, first, degree: ops.exp(
-        (2 * (x @ vectors.T) - ops.sum(x * x, -1, keepdims=True) - (vectors * vectors).sum(-1)) * gamma
-    ),
-}
+KERNELS: Mapping[str, Callable[..., Any]] = Words(
+    {
+        "LINEAR": lambda x, vectors, gamma, first, degree: x @ vectors.T,
+        "POLY": lambda x, vectors, gamma, first, degree: (x @ vectors.T * gamma + first) ** int(degree),
+        "SIGMOID": lambda x, vectors, gamma, first, degree: ops.tanh(x @ vectors.T * gamma + first),
+        "RBF": lambda x, vectors, gamma, first, degree: ops.exp(
+            (2 * (x @ vectors.T) - ops.sum(x * x, -1, keepdims=True) - (vectors * vectors).sum(-1)) * gamma
+        ),
+    }
+)
 
 
 def _products(x: Any, kernel: str, params: Any, vectors: Any, count: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted
+from dovetail.formats.nodes.constants import counted, known_size, of_rank
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import DOMAIN
 from dovetail.formats.onnx.ops.activations import swish
@@ -21,7 +21,7 @@ from dovetail.formats.onnx.ops.convolutions import convolved
 from dovetail.formats.onnx.ops.normalization import standard
 from dovetail.formats.onnx.table import row
 from dovetail.formats.onnx.windows import WINDOW
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 # name → the function of a tensor and the parameters that a node has for it
 ACTIVATIONS: dict[str, Callable[..., Any]] = {
@@ -106,7 +106,7 @@ def _(x: Any, skip: Any, scale: Any, bias: Any = None, epsilon: float = 1e-12) -
 
 @row("SimplifiedLayerNormalization: x scale; axis epsilon stash_type=1")
 def _(x: Any, scale: Any, axis: int = -1, epsilon: float = 1e-5) -> Any:
-    axes = [*range(axis % len(x.shape), len(x.shape))]
+    axes = [*range(axis % rank_of(x), rank_of(x))]
     inverse = ops.rsqrt(ops.mean(ops.square(x), axes, keepdims=True) + epsilon)
     return x * inverse * scale, inverse
 
@@ -125,9 +125,9 @@ def _attended(
     is_causal: int,
 ) -> Any:
     """Values by the scores of their keys, for heads; a mask adds a number to what it closes, as ONNX Runtime does."""
-    factor = scale or 1 / math.sqrt(q.shape[-1])
+    factor = scale or 1 / math.sqrt(known_size(q, -1))
     scores = ops.matmul(q, k, transpose_b=True) * factor
-    steps, total = dims_of(scores)[2:]
+    steps, total = of_rank(scores, 4)[2:]
     added = None if mask is None else _added(mask, dims_of(q)[0], total, filter, scores.dtype)
     if is_causal:
         last = ops.expand_dims(counted(steps), 1) + (total - steps)
@@ -149,7 +149,7 @@ def _added(mask: Any, batch: Any, total: Any, filter: float, dtype: Any) -> Any:
         filter: the number for what is closed.
         dtype: of the scores.
     """
-    rank = len(mask.shape)
+    rank = rank_of(mask)
     if rank == 1:
         at, ends = counted(total), mask[:batch]
         begins = ops.concatenate([mask[batch:], ops.zeros_like(mask[:batch])], 0)[:batch]  # 0 if they are not given
@@ -188,7 +188,7 @@ def _(
     if past is not None:
         k, v = (ops.concatenate([past[i], one], 2) for i, one in enumerate((k, v)))
     result = _attended(q, k, v, mask, added, scale, filter, is_causal)
-    return (result, ops.stack([k, v])) if k.shape[-1] == v.shape[-1] else (result,)
+    return (result, ops.stack([k, v])) if known_dims(k)[-1] == known_dims(v)[-1] else (result,)
 
 
 @row(
@@ -213,10 +213,11 @@ def _(
     if v is None:
         raise Unreadable("its keys and values are packed, which ONNX Runtime computes on no CPU, either")
     if bias is not None:
-        widths = q.shape[-1], q.shape[-1], v.shape[-1] if len(v.shape) == 3 else v.shape[1] * v.shape[3]
+        width = known_size(q, -1)
+        widths = width, width, known_size(v, 2) if rank_of(v) == 3 else known_size(v, 1) * known_size(v, 3)
         biases = ops.split(bias, np.cumsum(widths)[:-1].tolist(), 0)
-        q, k, v = (x + one if len(x.shape) == 3 else x for x, one in zip((q, k, v), biases, strict=True))
-    q, k, v = (heads_first(one, heads) if len(one.shape) == 3 else one for one in (q, k, v))
+        q, k, v = (x + one if rank_of(x) == 3 else x for x, one in zip((q, k, v), biases, strict=True))
+    q, k, v = (heads_first(one, heads) if rank_of(one) == 3 else one for one in (q, k, v))
     k = k if past_key is None else ops.concatenate([past_key, k], 2)
     v = v if past_value is None else ops.concatenate([past_value, v], 2)
     return _attended(q, k, v, mask, added, scale, filter, is_causal), k, v

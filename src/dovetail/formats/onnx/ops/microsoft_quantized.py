@@ -20,7 +20,7 @@ from dovetail.formats.onnx.ops.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.ops.recurrent import OF_LSTM, layer, lstm
 from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.windows import WINDOW
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 
 def _number(node: Node, first: int) -> Any:
@@ -60,7 +60,7 @@ def _joined(node: Node) -> Any:
 @special(f"{DOMAIN}.QLinearGlobalAveragePool")
 def _pooled(node: Node) -> Any:
     x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
-    axes = [*range(1, len(x.shape) - 1)] if is_last else [*range(2, len(x.shape))]
+    axes = [*range(1, rank_of(x) - 1)] if is_last else [*range(2, rank_of(x))]
     return _result(node, ops.mean(x, axes, keepdims=True), 3)
 
 
@@ -81,8 +81,8 @@ def _averaged(node: Node) -> Any:
 def _shares(node: Node) -> Any:
     """Before opset 13, of all the axes from one on."""
     x = _number(node, 0)
-    axis = node.attrs.get("axis", -1) % len(x.shape)
-    axes = [axis] if node.attrs["opset"] >= 13 else [*range(axis, len(x.shape))]
+    axis = node.attrs.get("axis", -1) % rank_of(x)
+    axes = [axis] if node.attrs["opset"] >= 13 else [*range(axis, rank_of(x))]
     powers = ops.exp(x - ops.max(x, axes, True))
     return _result(node, powers / ops.sum(powers, axes, True), 3)
 
@@ -148,7 +148,7 @@ def _recurrent(node: Node) -> Any:
 def _of_gates(node: Node, index: int, first: int) -> Any:
     """A kernel (directions, columns, rows), as an LSTM has it; a direction or a column has a scale and a zero point."""
     kernel = ops.cast(ops.swapaxes(node.tensor(index), 1, 2), "float32")
-    scale, zero = (ops.reshape(node.tensor(i), [kernel.shape[0], -1, 1]) for i in (first, first + 1))
+    scale, zero = (ops.reshape(node.tensor(i), [dims_of(kernel)[0], -1, 1]) for i in (first, first + 1))
     return (kernel - ops.cast(zero, "float32")) * scale
 
 

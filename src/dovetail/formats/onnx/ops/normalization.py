@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.formats.nodes.constants import known_size
 from dovetail.formats.onnx.table import row, writes
 from dovetail.formats.onnx.windows import channels_first, given_back
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def by_channel(value: Any, x: Any) -> Any:
     """A vector of the channels, which are the second axis, as a factor of a tensor."""
-    return ops.reshape(value, [1, -1, *[1] * (len(x.shape) - 2)])
+    return ops.reshape(value, [1, -1, *[1] * (rank_of(x) - 2)])
 
 
 @row(
@@ -38,7 +39,7 @@ def _(
     """The normalized input; in training, by its own moments, with the next running ones."""
     running: list[Any] = []
     if training:
-        axes = [0, *range(2, len(x.shape))]
+        axes = [0, *range(2, rank_of(x))]
         own = ops.moments(x, axes)
         pairs = zip((mean, variance), own, strict=True)
         running = [ops.cast(old * momentum + new * (1 - momentum), old.dtype) for old, new in pairs]
@@ -50,7 +51,7 @@ def _(
 
 @row("InstanceNormalization: x scale bias; epsilon")
 def _(x: Any, scale: Any, bias: Any, epsilon: float = 1e-5) -> Any:
-    normalized, _, _ = standard(x, [*range(2, len(x.shape))], epsilon)
+    normalized, _, _ = standard(x, [*range(2, rank_of(x))], epsilon)
     return normalized * by_channel(scale, x) + by_channel(bias, x)
 
 
@@ -67,14 +68,14 @@ def _(x: Any, scale: Any, bias: Any, groups: int, epsilon: float = 1e-5, stash_t
     dims = dims_of(x)
     each = ops.reshape(x, [dims[0], groups, -1])
     normalized = ops.reshape(standard(ops.cast(each, "float32"), [2], epsilon)[0], dims)
-    if scale.shape[0] == groups and x.shape[1] != groups:
-        scale, bias = (ops.repeat(one, x.shape[1] // groups) for one in (scale, bias))
+    if known_dims(scale) == (groups,) and known_dims(x)[1:2] != (groups,):
+        scale, bias = (ops.repeat(one, known_size(x, 1) // groups) for one in (scale, bias))
     return ops.cast(normalized, x.dtype) * by_channel(scale, x) + by_channel(bias, x)
 
 
 @row("LayerNormalization 17: x scale bias; axis epsilon stash_type")
 def _(x: Any, scale: Any, bias: Any = None, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
-    axes = [*range(axis % len(x.shape), len(x.shape))]
+    axes = [*range(axis % rank_of(x), rank_of(x))]
     normalized, mean, inverse = standard(ops.cast(x, "float32") if stash_type == 1 else x, axes, epsilon)
     scaled = ops.cast(normalized, x.dtype) * scale
     return scaled if bias is None else scaled + bias, mean, inverse
@@ -82,7 +83,7 @@ def _(x: Any, scale: Any, bias: Any = None, axis: int = -1, epsilon: float = 1e-
 
 @row("RMSNormalization: x scale; axis epsilon stash_type")
 def _(x: Any, scale: Any, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
-    axes = [*range(axis % len(x.shape), len(x.shape))]
+    axes = [*range(axis % rank_of(x), rank_of(x))]
     wide = ops.cast(x, "float32") if stash_type == 1 else x
     return ops.cast(wide * ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon), x.dtype) * scale
 
@@ -101,7 +102,7 @@ def _(x: Any, axes: Any = (0, 2, 3)) -> Any:
 
 @row("LRN: x; size alpha beta bias")
 def _(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
-    widths = [(0, 0)] * len(x.shape)
+    widths = [(0, 0)] * rank_of(x)
     widths[1] = ((size - 1) // 2, size // 2)
     squares = ops.pad(ops.square(x), widths)
     total = sum(squares[:, i : i + dims_of(x)[1]] for i in range(size))

@@ -15,12 +15,13 @@ from dovetail.core.base.table import OPS
 from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
 from dovetail.formats.nodes.bodies import add_wider
 from dovetail.formats.nodes.constants import counted, is_tensor, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.nodes.waiting import wait_for
 from dovetail.formats.onnx.sizes import computing, held, more
 from dovetail.formats.onnx.table import body, row, writes
 from dovetail.formats.onnx.windows import FIRST, WINDOW, channels_first, given_back, image_of, pad_attributes, paddings
 from dovetail.formats.onnx.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 add_wider(body, "MaxPool1DGrad MaxPoolGrad MaxPool3DGrad: float16 > float32")  # ONNX Runtime refuses it as it runs
 
@@ -43,9 +44,11 @@ class Window(NamedTuple):
 
 
 def _window(
-    x: Any, size: Any, strides: Any = None, dilations: Any = None, pads: Any = None, auto: Any = "NOTSET"
+    x: Any, size: Any = None, strides: Any = None, dilations: Any = None, pads: Any = None, auto: Any = "NOTSET"
 ) -> Any:
     """The window that the attributes of a pool say."""
+    if size is None:
+        raise Unreadable("it has no kernel_shape")
     strides, dilations = strides or [1] * len(size), dilations or [1] * len(size)
     return Window(size, strides, dilations, paddings(x, size, strides, dilations, pads, auto))
 
@@ -101,7 +104,7 @@ def _is_plain(x: Any, window: Window, ceil: int) -> bool:
         return False
     return not ceil or all(
         length is not None and (length + low + high - n) % s == 0
-        for length, n, s, (low, high) in zip(x.shape[2:], size, strides, widths, strict=True)
+        for length, n, s, (low, high) in zip(known_dims(x)[2:], size, strides, widths, strict=True)
     )
 
 
@@ -176,7 +179,7 @@ def _(x: Any, ceil: int = 0, p: int = 2, **given: Any) -> Any:
 
 
 def _of_all(function: Callable[..., Any], x: Any) -> Any:
-    return function(x, [*range(2, len(x.shape))], True)
+    return function(x, [*range(2, rank_of(x))], True)
 
 
 row("GlobalMaxPool: x")(partial(_of_all, ops.max))

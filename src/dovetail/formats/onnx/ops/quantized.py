@@ -14,7 +14,7 @@ from dovetail.formats.onnx.ops.convolutions import convolved
 from dovetail.formats.onnx.table import special
 from dovetail.formats.onnx.tensors import DTYPES, PACKED, dtype_of
 from dovetail.formats.onnx.windows import WINDOW
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 UINT8 = 2  # ONNX's number of the dtype
 
@@ -35,13 +35,13 @@ def _saturated(x: Any, zero: Any, number: int) -> Any:
 
 def _along(x: Any, value: Any, axis: int, block: int = 0) -> Any:
     """A scale or a zero point for the elements of a tensor: of all, of a slice of an axis, or of a block of it."""
-    axis = axis % max(len(x.shape), 1)
+    axis = axis % max(rank_of(x), 1)
     if block:
         size = dims_of(x)[axis]
         return ops.take(ops.repeat(value, block, axis), counted(size), axis)
     if value.shape in ((), (1,)):
         return ops.reshape(value, [])
-    return ops.reshape(value, [-1, *[1] * (len(x.shape) - axis - 1)])
+    return ops.reshape(value, [-1, *[1] * (rank_of(x) - axis - 1)])
 
 
 def _parameters(node: Node, x: Any) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ def _of_rows(value: Any) -> Any:
         ops.reshape(value, [])
         if value.shape in ((), (1,))
         else ops.expand_dims(value, -1)
-        if len(value.shape) == 1
+        if rank_of(value) == 1
         else value
     )
 

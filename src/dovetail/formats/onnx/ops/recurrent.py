@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.constants import counted, known_size, of_rank
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.ops.activations import hard_sigmoid
 from dovetail.formats.onnx.ops.slicing import reversed_rows
 from dovetail.formats.onnx.table import row, writes
@@ -36,6 +36,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] 
     "Softplus": (lambda x, a, b: ops.softplus(x), 0, 0),
 }
 THEIRS, OURS = "iofc", "ifco"  # the order of the gates of an LSTM in ONNX, and here
+WAYS = Words({"forward": [False], "reverse": [True], "bidirectional": [False, True]})  # whether each is reversed
 OF_LSTM = ("Sigmoid", "Tanh", "Tanh")
 SHARED = "activation_alpha:alphas activation_beta:betas activations clip direction hidden_size:units layout"
 Functions = list[Callable[[Any], Any]]
@@ -86,10 +87,10 @@ def layer(
         first: the states before the first step, or None for zeros.
     """
     x = ops.transpose(x, [1, 0, 2]) if layout else x
-    ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    ways = WAYS[direction]
     functions = _functions(activations, default, alphas, betas, len(ways))
     is_default = fast is not None and not activations and not clip and lengths is None
-    batch, units = dims_of(x)[1], weights[1].shape[2]
+    batch, units = of_rank(x, 3)[1], known_size(weights[1], 2)
     turned = (lambda y: ops.flip(y, 0)) if lengths is None else (lambda y: reversed_rows(y, lengths))
     results = []
     for number, is_reversed in enumerate(ways):
@@ -174,7 +175,7 @@ def _gru(after: int, f: Functions, limited: Any, x: Any, states: Any, kernel: An
     def candidate(r: Any) -> Any:
         if after:
             return limited(x_n + r * h_n)
-        of_candidate = recurrent[2 * recurrent.shape[1] :]
+        of_candidate = recurrent[2 * known_size(recurrent, 1) :]
         product = ops.matmul(r * h, ops.transpose(of_candidate))
         return limited(x_n + (product if bias is None else product + ops.split(bias, 6)[5]))
 

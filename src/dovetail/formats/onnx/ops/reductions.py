@@ -15,7 +15,7 @@ from dovetail.formats.onnx.ops.shapes import COPIES
 from dovetail.formats.onnx.table import body, row, rows, writes
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 rows("""
 ArgMax > ArgMax: x; axis|0 keepdims@bool|1 select_last_index=0 >0|int64
@@ -37,8 +37,8 @@ def _limit(function: Callable[..., Any], empty: Callable[[Any], Any], x: Any, ax
     """The largest or the smallest number; of none, the number that no other one beats."""
     if x.dtype.is_bool:
         return ops.equal(_limit(function, empty, ops.cast(x, "uint8"), axis, keepdims), 1)
-    axes = range(len(x.shape)) if axis is None else [number % len(x.shape) for number in axis]
-    if all(x.shape[number] != 0 for number in axes):
+    axes = range(rank_of(x)) if axis is None else [number % rank_of(x) for number in axis]
+    if all(known_dims(x)[number] != 0 for number in axes):
         return function(x, axis, keepdims)
     sizes = ops.shape(ops.sum(x, axis, keepdims))
     return filled(sizes, empty(x.dtype), x.dtype)
@@ -53,8 +53,8 @@ def _highest(dtype: Any) -> Any:
 
 
 def _log_sum_exp(x: Any, axis: Any, keepdims: bool) -> Any:
-    axes = range(len(x.shape)) if axis is None else axis
-    if any(x.shape[number] == 0 for number in axes):
+    axes = range(rank_of(x)) if axis is None else axis
+    if any(known_dims(x)[number] == 0 for number in axes):
         return ops.log(ops.sum(ops.exp(x), axis, keepdims))
     return ops.logsumexp(x, axis, keepdims)
 
@@ -174,7 +174,7 @@ def _position(place: Place, x: Ref, axis: Any, keepdims: bool) -> list[Ref]:
 
 def _each_before(x: Any, axis: int, exclusive: bool, reverse: bool, fill: float) -> Any:
     """For each element those before it along an axis, on a new last axis; another number in place of those behind."""
-    rank, size = len(x.shape), dims_of(x)[axis]
+    rank, size = rank_of(x), dims_of(x)[axis]
     order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
     moved = ops.expand_dims(ops.transpose(x, order), -2)
     rows, columns = ops.expand_dims(OPS["Iota"](size), 1), ops.expand_dims(OPS["Iota"](size), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,26 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import is_tensor, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.nodes.waiting import wait_for
 from dovetail.formats.onnx.sizes import computing, held, less, more, numbers
 from dovetail.formats.onnx.table import row, writes
 from dovetail.formats.onnx.windows import channels_first, given_back
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.ops.image.kernels import Kernel, cubic, triangle
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 # Positions and weights are computed by NumPy, or by ops of the same names if they depend on values.
-NEAREST: dict[str, Callable[[Any, Any], Any]] = {  # (NumPy or ops, positions) → whole positions
-    "round_prefer_floor": lambda xp, x: xp.ceil(x - 0.5),
-    "round_prefer_ceil": lambda xp, x: xp.floor(x + 0.5),
-    "floor": lambda xp, x: xp.floor(x),
-    "ceil": lambda xp, x: xp.ceil(x),
-}
+NEAREST: Mapping[str, Callable[[Any, Any], Any]] = Words(
+    {  # (NumPy or ops, positions) → whole positions
+        "round_prefer_floor": lambda xp, x: xp.ceil(x - 0.5),
+        "round_prefer_ceil": lambda xp, x: xp.floor(x + 0.5),
+        "floor": lambda xp, x: xp.floor(x),
+        "ceil": lambda xp, x: xp.ceil(x),
+    }
+)
 
 
 def _positions(xp: Any, mode: str, size: Any, length: Any, scale: Any, roi: Sequence[Any]) -> Any:
@@ -117,7 +119,9 @@ def _(
 ) -> Any:
     """One axis after the other; versions before 11 say no positions, which then are asymmetric."""
     roi, scales, sizes = _each(roi), _each(scales), _each(sizes)
-    axes = [axis % len(x.shape) for axis in axes] if axes else [*range(len(x.shape))]
+    axes = [axis % rank_of(x) for axis in axes] if axes else [*range(rank_of(x))]
+    if len(sizes or scales) != len(axes) or (roi and len(roi) != 2 * len(axes)):
+        raise Unreadable(f"it has {len(sizes or scales)} sizes or scales, and resizes {len(axes)} axes")
     known = [dims_of(x)[axis] for axis in axes]
     if any(is_tensor(n) and (not scales or is_tensor(scales[i]) or scales[i] != 1) for i, n in enumerate(known)):
         wait_for("the sizes of its input must be known")
@@ -147,7 +151,7 @@ def _(
                 turned = held(xp.transpose(weights), wide.dtype)
                 x = ops.moveaxis(ops.matmul(ops.moveaxis(wide, axis, -1), turned), -1, axis)
             else:
-                shape = [-1, *[1] * (len(x.shape) - 1 - axis)]
+                shape = [-1, *[1] * (rank_of(x) - 1 - axis)]
                 x = sum(
                     OPS["GatherV2"](wide, held(weights[0][:, k], "int32"), axis)
                     * held(xp.reshape(weights[1][:, k], shape), wide.dtype)
@@ -155,7 +159,7 @@ def _(
                 )
         if positions == "tf_crop_and_resize":
             is_outside = xp.logical_or(xp.less(at, 0), xp.greater(at, size - 1))
-            is_outside = xp.reshape(is_outside, [-1, *[1] * (len(x.shape) - 1 - axis)])
+            is_outside = xp.reshape(is_outside, [-1, *[1] * (rank_of(x) - 1 - axis)])
             x = ops.where(held(is_outside, "bool"), ops.cast(outside, x.dtype), x)
     return x if x.dtype == dtype else ops.cast(ops.clip(ops.rint(x), dtype.min, dtype.max), dtype)
 

@@ -15,11 +15,11 @@ from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
 from dovetail.formats.onnx.ops.control import bounded
 from dovetail.formats.onnx.sizes import numbers, scalar
 from dovetail.formats.onnx.table import special
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 
 def _sequence(node: Node, index: int = 0) -> list[Any]:
-    value = node.inputs[index]
+    value = node.value(index)
     if not isinstance(value, list):
         node.refuse(index, "sequence")
     return value
@@ -53,7 +53,7 @@ def _construct(node: Node) -> Any:
 def _insert(node: Node) -> Any:
     values = _sequence(node)
     at = _place(node, len(values), 2, len(values))
-    return [[*values[:at], node.inputs[1], *values[at:]]]
+    return [[*values[:at], node.value(1), *values[at:]]]
 
 
 @special("SequenceErase")
@@ -65,16 +65,16 @@ def _erase(node: Node) -> Any:
 
 @special("SequenceAt")
 def _at(node: Node) -> Any:
-    if isinstance(node.inputs[0], Parts):
-        return _part(node.inputs[0], scalar(node.shape(1)))
+    if isinstance(node.value(0), Parts):
+        return _part(node.value(0), scalar(node.shape(1)))
     values = _sequence(node)
     return [values[_place(node, len(values), 1, 0)]]
 
 
 @special("SequenceLength")
 def _length(node: Node) -> Any:
-    if isinstance(node.inputs[0], Parts):
-        return ops.cast(_count(node.inputs[0]), "int64")
+    if isinstance(node.value(0), Parts):
+        return ops.cast(_count(node.value(0)), "int64")
     return Weight("", np.asarray(len(_sequence(node)), "int64"))
 
 
@@ -97,9 +97,9 @@ def _part(parts: Parts, at: Any) -> Any:
 
 @special("ConcatFromSequence")
 def _concatenated(node: Node) -> Any:
-    value, is_new = node.inputs[0], bool(node.attrs.get("new_axis", 0))
+    value, is_new = node.value(0), bool(node.attrs.get("new_axis", 0))
     if isinstance(value, Parts) and value.is_flat == is_new:
-        axis = node.attrs["axis"] % len(value.x.shape)
+        axis = node.attrs["axis"] % rank_of(value.x)
         if is_new or axis == value.axis:
             return ops.moveaxis(value.x, value.axis, axis)
     join = ops.stack if is_new else ops.concatenate
@@ -109,15 +109,15 @@ def _concatenated(node: Node) -> Any:
 @special("SplitToSequence")
 def _split(node: Node) -> Any:
     x, is_flat = node.tensor(0), not node.has(1) and not node.attrs.get("keepdims", 1)
-    axis = node.attrs.get("axis", 0) % len(x.shape)
+    axis = node.attrs.get("axis", 0) % rank_of(x)
     known = node.known(1) if node.has(1) else np.asarray(1)
     if known is None and None not in (node.tensor(1).shape or (None,)):
         return [list(OPS["SplitV"](x, numbers(node.tensor(1)), axis))]
     sizes = node.constant(1) if known is None and node.tensor(1).shape != () else known
-    if sizes is None or (sizes.ndim == 0 and x.shape[axis] is None):
+    if sizes is None or (sizes.ndim == 0 and known_dims(x)[axis] is None):
         return [_parts(node, x, node.tensor(1) if sizes is None else int(sizes), axis, is_flat)]
     if sizes.ndim == 0:
-        size, most = x.shape[axis], max(int(sizes), 1)
+        size, most = known_dims(x)[axis], max(int(sizes), 1)
         starts = range(0, size, most)
         bounded(len(starts))
         sizes = np.asarray([min(most, size - at) for at in starts], int)
@@ -157,16 +157,16 @@ def _mapped(node: Node) -> Any:
 
 @special("Optional")
 def _optional(node: Node) -> Any:
-    return [node.inputs[0] if node.has(0) else EMPTY]
+    return [node.value(0) if node.has(0) else EMPTY]
 
 
 @special("OptionalHasElement")
 def _has_element(node: Node) -> Any:
-    return Weight("", np.asarray(node.has(0) and node.inputs[0] is not EMPTY))
+    return Weight("", np.asarray(node.has(0) and node.value(0) is not EMPTY))
 
 
 @special("OptionalGetElement")
 def _element(node: Node) -> Any:
-    if node.inputs[0] is EMPTY:
+    if node.value(0) is EMPTY:
         raise Unreadable("the optional value is empty")
-    return [node.inputs[0]]
+    return [node.value(0)]

@@ -21,7 +21,7 @@ from dovetail.formats.onnx.table import row, rows, special, writes
 from dovetail.formats.onnx.tensors import CARRIERS, RANKS
 from dovetail.formats.onnx.written_nodes import Place, Ref
 from dovetail.graph.shape_values import known_ints
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 rows("""
 Concat = ConcatV2: xs*; axis
@@ -40,7 +40,7 @@ Tile = Tile: x repeats?
 @special("Reshape Transpose Squeeze Unsqueeze Concat Flatten Expand Tile Split")
 def moved(node: Node) -> Any:
     """The dtype stays where elements move only, also one that Dovetail does not have; of strings, their places move."""
-    value: Any = node.inputs[0]
+    value: Any = node.value(0)
     value = placed(value.array) if is_of_strings(value) else value
     if isinstance(value, Later):
         inner = copy(node)  # an opaque operation takes the inputs of the node itself
@@ -68,7 +68,7 @@ def _(x: Any, shape: Any, allowzero: int = 0) -> Any:
     if is_tensor(shape):
         if allowzero:
             return ops.reshape(x, shape)
-        count = shape.shape[0]
+        count = known_dims(shape)[0]
         if count is None or count > RANKS:
             raise Unreadable(f"the number of axes of its result is not known, or above {RANKS}")
         known = list(known_ints(shape) or [None] * count)
@@ -95,7 +95,7 @@ def as_matrix(x: Any, axis: int = 1) -> Any:
 def _(x: Any, shape: Any) -> Any:
     if is_tensor(shape):
         return x * ops.ones(shape, x.dtype) if not x.dtype.is_bool else ops.logical_and(x, ops.ones(shape, "bool"))
-    missing = len(shape) - len(x.shape)
+    missing = len(shape) - rank_of(x)
     dims = [*[1] * missing, *dims_of(x)]
     shape = [*[1] * -missing, *shape]
     return ops.broadcast_to(x, [dim if size == 1 else size for dim, size in zip(dims, shape, strict=True)])

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted, recorded, within
+from dovetail.formats.nodes.constants import counted, known_size, recorded, within
+from dovetail.formats.onnx.sizes import scalar
 from dovetail.formats.onnx.table import no_way, row, writes
 from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.formats.onnx.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 no_way(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers")
 
@@ -26,16 +27,16 @@ no_way(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operator
 )
 def transformed(x: Any, length: Any = None, axis: int = -2, inverse: int = 0, onesided: int = 0) -> Any:
     """A spectrum along an axis; the last axis has the real and the imaginary part, or the real one alone."""
-    axis = axis % len(x.shape)
+    axis, length = scalar(axis) % rank_of(x), None if length is None else scalar(length)
     real = x[..., 0]
-    signal = ops.complex(real, ops.zeros_like(real) if x.shape[-1] == 1 else x[..., 1])
+    signal = ops.complex(real, ops.zeros_like(real) if known_dims(x)[-1] == 1 else x[..., 1])
     signal = ops.moveaxis(signal, axis, -1)
     if inverse and onesided:
         real_signal = ops.irfft(signal, length)
         return ops.cast(ops.expand_dims(ops.moveaxis(real_signal, -1, axis), -1), x.dtype)
     if length is not None:
         spare = ops.maximum(length - dims_of(signal)[-1], 0)
-        signal = ops.pad(signal[..., :length], [*[(0, 0)] * (len(signal.shape) - 1), (0, spare)])
+        signal = ops.pad(signal[..., :length], [*[(0, 0)] * (rank_of(signal) - 1), (0, spare)])
     spectrum = ops.ifft(signal) if inverse else ops.fft(signal)
     spectrum = spectrum[..., : dims_of(spectrum)[-1] // 2 + 1] if onesided else spectrum
     spectrum = ops.moveaxis(spectrum, -1, axis)
@@ -45,8 +46,9 @@ def transformed(x: Any, length: Any = None, axis: int = -2, inverse: int = 0, on
 @row("STFT: x step! window length!; onesided")
 def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int = 1) -> Any:
     """Spectra of the frames of a signal (batch, samples, 1 or 2)."""
-    x = ops.expand_dims(x, -1) if len(x.shape) == 2 else x
-    size = length if window is None else window.shape[0]
+    step, length = scalar(step), None if length is None else scalar(length)
+    x = ops.expand_dims(x, -1) if rank_of(x) == 2 else x
+    size = length if window is None else known_size(window, 0)
     count = (dims_of(x)[1] - size) // step + 1
     starts = ops.expand_dims(counted(count) * step, 1)
     frames = ops.take(x, starts + counted(size), 1)
@@ -56,6 +58,7 @@ def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int =
 
 def _cosines(factors: list[float], size: Any, number: int = 1, periodic: int = 1) -> Any:
     """A sum of cosines over a window."""
+    size = scalar(size)
     dtype = dtype_of(number) or "float32"
     wide = "float64" if dtype == "float64" else "float32"
     at = ops.cast(counted(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
@@ -79,6 +82,7 @@ for _type, _factors in WINDOWS.items():
 @row("MelWeightMatrix: bins! length! rate! low! high!; output_datatype:number")
 def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 1) -> Any:
     """The share of each frequency in each band of the mel scale, a triangle."""
+    bins, length, rate, low, high = map(scalar, (bins, length, rate, low, high))
 
     def mel(hertz: float) -> float:
         return float(2595 * np.log10(1 + hertz / 700))

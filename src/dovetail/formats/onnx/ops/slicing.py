@@ -18,7 +18,7 @@ from dovetail.formats.onnx.sizes import more, numbers
 from dovetail.formats.onnx.table import body, by_values, row, special, writes
 from dovetail.formats.onnx.tensors import OPEN_ENDS
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 special("Slice Pad")(moved)
 
@@ -30,7 +30,7 @@ END = 2**31 - 1  # an index behind all elements
 
 @row("Slice 1-9: x; starts ends axes", "Slice 10: x starts! ends! axes! steps!")
 def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, steps: Any = None) -> Any:
-    item: list[Any] = [slice(None)] * len(x.shape)
+    item: list[Any] = [slice(None)] * rank_of(x)
     axes = axes or range(len(starts))
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts), strict=True):
         first: Any = None if step < 0 and start >= END else max(start, -END)
@@ -46,7 +46,7 @@ def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, step
 @row("Pad 2-10: x; pads value mode", "Pad 11: x pads? value axes?; mode")
 def _(x: Any, pads: Any, value: Any = 0, axes: Any = None, mode: str = "constant") -> Any:
     pads = numbers(pads)
-    rank, count = len(x.shape), len(pads) // 2
+    rank, count = rank_of(x), len(pads) // 2
     low, high = list[Any]([0] * rank), list[Any]([0] * rank)
     if is_tensor(axes):  # each axis looks for its widths
         own = [ops.stack([ops.cast(one, "int32") for one in part]) for part in (pads[:count], pads[count:])]
@@ -87,14 +87,14 @@ def _slice_by_values(node: Node) -> Any:
     """The elements from starts to ends, by their places along each axis."""
     x = node.tensor(0)
     starts, ends = (ops.cast(node.tensor(i), "int64") for i in (1, 2))
-    count = starts.shape[0] if starts.shape[0] is not None else ends.shape[0]
+    count = known_dims(starts)[0] if known_dims(starts)[0] is not None else known_dims(ends)[0]
     axes = node.known(3) if node.has(3) else None
     if count is None or (node.has(3) and axes is None and count > 1):
         raise Unreadable("the axes that it cuts are not known")
     steps: Any = ops.cast(node.tensor(4), "int64") if node.has(4) else [1] * count
     if axes is None and node.has(3):
-        only = ops.reshape(ops.cast(node.tensor(3), "int32"), []) % len(x.shape)
-        places = range(len(x.shape))
+        only = ops.reshape(ops.cast(node.tensor(3), "int32"), []) % rank_of(x)
+        places = range(rank_of(x))
         cuts = [lambda axis=axis: _along(x, axis, starts[0], ends[0], steps[0]) for axis in places]
         return ops.switch_case(only, cuts)
     for i, axis in enumerate(range(count) if axes is None else axes.reshape(-1).tolist()):
@@ -137,7 +137,7 @@ def _mirrored(x: Any, axis: int, widths: tuple[Any, Any], mode: str) -> Any:
 
 @row("CenterCropPad: x shape?; axes")
 def _(x: Any, shape: Any, axes: Any = None) -> Any:
-    rank, dims = len(x.shape), dims_of(x)
+    rank, dims = rank_of(x), dims_of(x)
     low, high = [0] * rank, [0] * rank
     for axis, size in zip(axes or range(rank), numbers(shape), strict=True):
         spare = size - dims[axis]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from dovetail.core.base.read_limits import fold
 from dovetail.formats.host.arrays import joined, packed
 from dovetail.formats.host.strings import regex_full_match
 from dovetail.formats.nodes.constants import constant_of, recorded, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.table import special
 
@@ -22,7 +22,7 @@ def is_of_strings(value: Any) -> bool:
 
 
 def _strings(node: Node, index: int = 0) -> np.ndarray:
-    value: Any = node.inputs[index]
+    value: Any = node.value(index)
     if not is_of_strings(value):
         node.refuse(index, "array of strings")
     return value.array
@@ -30,7 +30,7 @@ def _strings(node: Node, index: int = 0) -> np.ndarray:
 
 def elements(node: Node) -> np.ndarray:
     """The elements of an input, strings or numbers, which must be known."""
-    value: Any = node.inputs[0]
+    value: Any = node.value(0)
     return value.array if is_of_strings(value) else np.asarray(node.constant(0))
 
 
@@ -80,7 +80,7 @@ def _parts(text: str, delimiter: str | None, most: int) -> list[str]:
 
 
 PLACE = 8  # bytes of the place of a string in an array
-CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+CASES: Mapping[str, Callable[[str], str]] = Words({"LOWER": str.lower, "UPPER": str.upper, "NONE": str})
 
 
 @special("StringNormalizer")
@@ -114,6 +114,8 @@ def _counted(node: Node) -> Any:
     for size, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
         for at in range(start, end, size):
             grams[tuple(pool[at : at + size])] = len(grams)
+    if len(weights) != len(columns) or len(columns) < len(grams) or min(columns, default=0) < 0:
+        raise Unreadable(f"it has {len(grams)} n-grams, the columns {columns}, and {len(weights)} weights")
     shape = *x.shape[:-1], max(columns, default=-1) + 1
     within(*shape)
     counts = np.zeros(shape, "float32")

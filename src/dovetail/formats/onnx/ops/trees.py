@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.read_limits import fold
-from dovetail.formats.nodes.constants import PYTHON_NUMBER, filled, recorded, within
-from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.nodes.constants import PYTHON_NUMBER, filled, known_size, recorded, within
+from dovetail.formats.nodes.opaque import Unreadable, Words
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.ops.linear_models import LINKS, in_rows, labels_at, wide
 from dovetail.formats.onnx.table import special
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims
 
 Array = np.ndarray
 TESTS: dict[str, Callable[[Any, Any], Any]] = {  # in the order of the numbers of version 5
@@ -28,12 +28,14 @@ TESTS: dict[str, Callable[[Any, Any], Any]] = {  # in the order of the numbers o
 EQUAL, MEMBER = 4, 6  # numbers of modes
 LINK_NUMBERS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # in the order of the numbers of version 5
 # a word for the way in which leaves' numbers become one → how a number is added to a result, and the result of none
-SUMS: dict[str, tuple[Callable[..., Any], float]] = {
-    "AVERAGE": (ops.tensor_scatter_add, 0.0),
-    "SUM": (ops.tensor_scatter_add, 0.0),
-    "MIN": (ops.tensor_scatter_min, np.inf),
-    "MAX": (ops.tensor_scatter_max, -np.inf),
-}
+SUMS: Mapping[str, tuple[Callable[..., Any], float]] = Words(
+    {
+        "AVERAGE": (ops.tensor_scatter_add, 0.0),
+        "SUM": (ops.tensor_scatter_add, 0.0),
+        "MIN": (ops.tensor_scatter_min, np.inf),
+        "MAX": (ops.tensor_scatter_max, -np.inf),
+    }
+)
 
 
 class Trees(NamedTuple):
@@ -78,7 +80,7 @@ class Trees(NamedTuple):
 
     def leaves(self, x: Any) -> Any:
         """The leaf of each row in each tree, of the shape (rows, trees)."""
-        width, last = x.shape[-1], int(self.features.max(initial=0))
+        width, last = known_dims(x)[-1], int(self.features.max(initial=0))
         if self.features.min(initial=0) < 0 or (width is not None and last >= width):
             raise Unreadable(f"it looks at the column {last}, and its input has {width}")
         features, limits = recorded(self.features, "int32"), recorded(self.limits, x.dtype)
@@ -136,7 +138,7 @@ class Gains(NamedTuple):
         gains = ops.reshape(ops.take(recorded(numbers, dtype), leaves, 0), [-1])
         totals = ops.reshape(add(filled([rows * width], nothing, dtype), at, gains), [rows, width])
         totals = totals if np.isfinite(nothing) else ops.where(ops.isinf(totals), ops.zeros_like(totals), totals)
-        return totals / leaves.shape[1] if way == "AVERAGE" else totals
+        return totals / known_size(leaves, 1) if way == "AVERAGE" else totals
 
 
 # -- versions 1 and 3 -------------------------------------------------------------------------------------------------
@@ -163,9 +165,9 @@ def _named_trees(node: Node, kind: str) -> tuple[Trees, Gains]:
         pairs = zip(names, words, attrs[key], strict=True)
         return np.array([at(name if word == "LEAF" else (name[0], to)) for name, word, to in pairs], "int64")
 
-    known = [*TESTS]
+    known = Words({word: number for number, word in enumerate(TESTS)})
     trees = Trees(
-        np.array([0 if word == "LEAF" else known.index(word) for word in words]),
+        np.array([0 if word == "LEAF" else known[word] for word in words]),
         np.asarray(attrs["nodes_featureids"], "int64") * [word != "LEAF" for word in words],
         _list(node, "nodes_values"),
         np.asarray(attrs.get("nodes_missing_value_tracks_true") or [0] * len(names), bool),

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.table import row
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 
 @row("DepthToSpace: x; block_size:size data_format=NHWC")
@@ -31,7 +31,7 @@ def _(x: Any, size: int) -> Any:
 
 @row("SpaceToBatchND: x blocks! pads!")
 def _(x: Any, blocks: Sequence[int], pads: Sequence[Sequence[int]]) -> Any:
-    count, rank = len(blocks), len(x.shape)
+    count, rank = len(blocks), rank_of(x)
     around = [0] * (rank - 1 - count)
     x = OPS["PadV2"](x, [0, *(pad[0] for pad in pads), *around], [0, *(pad[1] for pad in pads), *around])
     dims = dims_of(x)
@@ -43,7 +43,7 @@ def _(x: Any, blocks: Sequence[int], pads: Sequence[Sequence[int]]) -> Any:
 
 @row("BatchToSpaceND: x blocks! crops!")
 def _(x: Any, blocks: Sequence[int], crops: Sequence[Sequence[int]]) -> Any:
-    count, rank, dims = len(blocks), len(x.shape), dims_of(x)
+    count, rank, dims = len(blocks), rank_of(x), dims_of(x)
     batch = dims[0] // int(np.prod(blocks))
     x = ops.reshape(x, [*blocks, batch, *dims[1:]])
     pairs = [axis for i in range(count) for axis in (count + 1 + i, i)]

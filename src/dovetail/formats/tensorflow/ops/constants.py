@@ -11,6 +11,7 @@ from dovetail import ops
 from dovetail.core.base.read_limits import fold
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, is_tensor, recorded, wanted, within
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.table import body, row, rows, special, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
@@ -35,6 +36,8 @@ def _const(node: Node) -> Any:
     graph = node.reader.graph
     if array.nbytes > LARGEST and not any(array.strides):  # a few bytes may say any number of elements
         return ops.broadcast_to(graph.constant(np.array(array.flat[0]), "Const"), array.shape)
+    if array.dtype.hasobject:
+        raise Unreadable("its values are strings, and its dtype is none of strings")
     fold(array.nbytes if not any(array.strides) else 0)
     return graph.constant(np.array(array), "Const")
 

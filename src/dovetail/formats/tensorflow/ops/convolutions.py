@@ -16,7 +16,7 @@ from dovetail.formats.tensorflow.ops.windows import channels_first, channels_las
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 _CONVOLUTION = "strides@spatial padding@padding dilations@dilations data_format@layout"
 
@@ -33,8 +33,8 @@ Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x filter_sizes? g; {_CONVOLUTION}
 
 @row("BiasAddGrad: g; data_format@layout")
 def _(g: Any, data_format: str) -> Any:
-    channels = len(g.shape) - 1 if data_format == "channels_last" else 1
-    return ops.sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
+    channels = rank_of(g) - 1 if data_format == "channels_last" else 1
+    return ops.sum(g, [axis for axis in range(rank_of(g)) if axis != channels])
 
 
 @row(f"DepthwiseConv2dNative: x kernel; {_CONVOLUTION}")
@@ -128,7 +128,7 @@ def _convolve_last(op: Any, x: Any, kernel: Any, *args: Any) -> Any:
 
 @body(TO_INPUT, is_first)
 def _to_input_last(op: Any, sizes: Any, kernel: Any, g: Any, *args: Any) -> Any:
-    sizes = [sizes[0], *(sizes[i] for i in range(2, len(g.shape))), sizes[1]]
+    sizes = [sizes[0], *(sizes[i] for i in range(2, rank_of(g))), sizes[1]]
     return channels_first(op(sizes, kernel, channels_last(g), *args[:-1], "channels_last"))
 
 
@@ -239,7 +239,7 @@ def _padded_input(op: Any, sizes: Any, kernel: Any, g: Any, strides: Any, paddin
 
 @body(_THREE, _has_groups)
 def _grouped_input(op: Any, sizes: Any, kernel: Any, g: Any, *moves: Any) -> Any:
-    *others, channels = (sizes[i] for i in range(len(g.shape)))
+    *others, channels = (sizes[i] for i in range(rank_of(g)))
     count = channels // kernel.shape[-2]
     parts = zip(ops.split(kernel, count, -1), ops.split(g, count, -1), strict=True)
     return ops.concatenate([op([*others, channels // count], *part, *moves) for part in parts], -1)

@@ -10,7 +10,7 @@ from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.tensorflow.ops.shapes import element, scalar
 from dovetail.formats.tensorflow.table import row, rows
 from dovetail.graph.operation import GraphTensor
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("MatrixDiag MatrixDiagPart: x")
 
@@ -43,7 +43,7 @@ def _(x: Any) -> Any:
 
 @row("DiagPart: x")
 def _(x: Any) -> Any:
-    dims = dims_of(x)[: len(x.shape) // 2]
+    dims = dims_of(x)[: rank_of(x) // 2]
     size = ops.prod(ops.convert(dims, dtype="int32"))
     return ops.reshape(OPS["MatrixDiagPart"](ops.reshape(x, [size, size])), dims)
 

@@ -12,7 +12,7 @@ from dovetail.formats.tensorflow.ops.shapes import element
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("FFT FFT2D IFFT IFFT2D: x")
 
@@ -63,7 +63,7 @@ def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
 
 def _of_lengths(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
     for axis, size in zip(axes, lengths, strict=True):
-        x = _of_length(x, axis - len(x.shape) if axis >= 0 else axis, size)
+        x = _of_length(x, axis - rank_of(x) if axis >= 0 else axis, size)
     return x
 
 
@@ -75,7 +75,7 @@ def _along(transform: Callable[[Any], Any], x: Any, axes: Any) -> Any:
 
 def _of_length(x: Any, axis: int, size: Any) -> Any:
     """An axis cut to a length, or filled with zeros."""
-    rank, old = len(x.shape), dims_of(x)[axis]
+    rank, old = rank_of(x), dims_of(x)[axis]
     spare = [0] * rank
     spare[axis] = larger(size - old, 0)
     x = OPS["PadV2"](x, [0] * rank, spare)

@@ -14,7 +14,7 @@ from dovetail.formats.tensorflow.ops.shapes import scalar
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("""
 GatherV2 < GatherV2: x indices axis!; batch_dims=0
@@ -45,8 +45,8 @@ def _(indices: Any, updates: Any, shape: Any) -> Any:
 
 @row("Select: condition x y")
 def _(condition: Any, x: Any, y: Any) -> Any:
-    if condition.shape is not None and x.shape is not None and 0 < len(condition.shape) < len(x.shape):
-        condition = ops.reshape(condition, [*dims_of(condition), *[1] * (len(x.shape) - len(condition.shape))])
+    if condition.shape is not None and x.shape is not None and 0 < rank_of(condition) < rank_of(x):
+        condition = ops.reshape(condition, [*dims_of(condition), *[1] * (rank_of(x) - rank_of(condition))])
     return ops.where(condition, x, y)
 
 

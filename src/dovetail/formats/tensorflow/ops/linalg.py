@@ -11,7 +11,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("""
 MatMul: x y; transpose_a transpose_b grad_a grad_b
@@ -124,7 +124,7 @@ def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-@writes("MatMul", lambda operation: any(len(t.shape) != 2 for t in operation.inputs))
+@writes("MatMul", lambda operation: any(rank_of(t) != 2 for t in operation.inputs))
 def _matmul(place: Place, x: Ref, y: Ref, transpose_a: bool, transpose_b: bool) -> list[Ref]:
     """The adjoint of the conjugate is the transpose."""
     if place.operation.outputs[0].dtype.is_complex:

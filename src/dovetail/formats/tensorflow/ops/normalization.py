@@ -11,7 +11,7 @@ from dovetail.formats.tensorflow.gradients import through
 from dovetail.formats.tensorflow.table import row, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 _NORM = "epsilon is_training exponential_avg_factor:factor data_format@layout"
 
@@ -42,7 +42,7 @@ def batch_norm(
         return [y, mean, variance, mean, variance]
     if factor != 1.0:
         raise Unreadable("it updates averages as it computes")
-    axes = [i for i in range(len(x.shape)) if i != axis % len(x.shape)]
+    axes = [i for i in range(rank_of(x)) if i != axis % rank_of(x)]
     mean, variance = ops.moments(ops.cast(x, scale.dtype), axes)
     y = OPS["BatchNormalization"](x, mean, variance, offset, scale, axis, epsilon)
     count = ops.cast(ops.prod(ops.shape(x)) // ops.shape(x)[axis], variance.dtype)
@@ -103,7 +103,7 @@ def _is_image(operation: Operation) -> bool:
     x, *others = operation.inputs
     axis = operation.attrs["axis"]
     return (
-        len(others) == 4 and x.dtype.name == "float32" and x.shape is not None and len(x.shape) == 4 and axis in (3, -1)
+        len(others) == 4 and x.dtype.name == "float32" and x.shape is not None and rank_of(x) == 4 and axis in (3, -1)
     )
 
 

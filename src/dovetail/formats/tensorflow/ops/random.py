@@ -22,7 +22,7 @@ from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import spec
 from dovetail.core.values.value_kinds import static_shape
-from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor, known_size
 from dovetail.formats.tensorflow.ops.shapes import scalar
 from dovetail.formats.tensorflow.table import body, row
 from dovetail.ops.random.generator import Generator
@@ -44,14 +44,14 @@ def key_of(seed: Any = 0, seed2: int = 0, key: Any = None, counter: Any = None, 
 
 
 def _folded(key: Any, words: Any) -> Any:
-    for i in range(words.shape[0]):
+    for i in range(known_size(words, 0)):
         key = ops.random.fold_in(key, words[i])
     return key
 
 
 def _with(shape: Any, x: Any) -> list[Any]:
     """A shape with the dimensions of a tensor behind it."""
-    return [*(shape if isinstance(shape, list) else [shape[i] for i in range(shape.shape[0])]), *dims_of(x)]
+    return [*(shape if isinstance(shape, list) else [shape[i] for i in range(known_size(shape, 0))]), *dims_of(x)]
 
 
 @row(

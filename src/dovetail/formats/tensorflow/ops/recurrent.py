@@ -9,6 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.constants import known_size
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.gradients import through
 from dovetail.formats.tensorflow.table import row
@@ -160,8 +161,8 @@ def cudnn(
     order = (0, 1, 2) if time_major else (1, 0, 2)
     x, h, c = (ops.transpose(one, order) for one in (x, h, c))
     directions = 1 if direction == "unidirectional" else 2
-    layers, units = h.shape[0], h.shape[2]
-    weights = list(_weights(params, mode, layers, directions, x.shape[2], units))
+    layers, units = known_size(h, 0), known_size(h, 2)
+    weights = list(_weights(params, mode, layers, directions, known_size(x, 2), units))
     cell, last_h, last_c = _CELLS[mode], [], []
     for layer in range(0, layers, directions):
         results = []

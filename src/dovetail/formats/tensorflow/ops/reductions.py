@@ -19,7 +19,7 @@ from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import shape_values
-from dovetail.ops.shapes.shape import sum_like
+from dovetail.ops.shapes.shape import rank_of, sum_like
 
 rows("""
 Sum Prod Max Min: x axis!; keep_dims:keepdims
@@ -100,4 +100,4 @@ def _position(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     position = op(ops.reshape(x, (-1,)) if axis is None else x, axis or 0)
     if not keepdims:
         return position
-    return ops.reshape(position, (1,) * len(x.shape)) if axis is None else ops.expand_dims(position, axis)
+    return ops.reshape(position, (1,) * rank_of(x)) if axis is None else ops.expand_dims(position, axis)

@@ -12,7 +12,7 @@ from dovetail.core.values.value_kinds import dtype_of, static_shape
 from dovetail.formats.nodes.constants import constant_of, filled
 from dovetail.formats.tensorflow.ops.shapes import scalar
 from dovetail.formats.tensorflow.table import row
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}
 UNSORTED = "UnsortedSegment{0}: x numbers count?; +reduction={0}"
@@ -110,7 +110,7 @@ def _(places: Sequence[Any], xs: Sequence[Any]) -> Any:
         size: Any = 1 + max(int(one.max(initial=-1)) for one in known if one is not None)
     else:
         size = _count(ops.concatenate([ops.reshape(one, [-1]) for one in places]))
-    inner = dims_of(xs[0])[len(places[0].shape) :]
+    inner = dims_of(xs[0])[rank_of(places[0]) :]
     stitched = filled([size, *inner], 0, xs[0].dtype)
     for one, x in zip(places, xs, strict=True):
         rows = ops.reshape(one, [-1, 1])

@@ -17,7 +17,7 @@ from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.table import READ, body, row, rows, shapes, special
 from dovetail.formats.tensorflow.tensor_lists import Variants
 from dovetail.graph.shape_values import known_ints
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 rows("""
 Shape: x; out_type>0
@@ -62,7 +62,7 @@ def element(numbers: Any, i: int) -> Any:
 
 @row("Rank: x")
 def _(x: Any) -> Any:
-    return ops.shape(ops.shape(x))[0] if x.shape is None else ops.convert(np.array(len(x.shape), "int32"))
+    return ops.shape(ops.shape(x))[0] if x.shape is None else ops.convert(np.array(rank_of(x), "int32"))
 
 
 @row("Size: x; out_type>0")
@@ -79,9 +79,12 @@ def _(xs: Sequence[Any], dtype: Any) -> Any:
 def _(a: Any, b: Any, dtype: Any) -> Any:
     """The shape of two shapes; an op that broadcasts to it refuses those that do not fit."""
     if isinstance(a, list) and isinstance(b, list):
-        return ops.convert(np.array(np.broadcast_shapes(a, b)), dtype)
+        try:
+            return ops.convert(np.array(np.broadcast_shapes(a, b)), dtype)
+        except ValueError:
+            raise Unreadable(f"the shapes {a} and {b} do not broadcast") from None
     shapes = [ops.convert(shape, dtype=dtype) for shape in (a, b)]
-    ranks = [shape.shape[0] for shape in shapes]
+    ranks = [known_dims(shape)[0] for shape in shapes]
     if None in ranks:
         raise Unreadable("the rank of a shape is not known")
     ones = (ops.ones([max(ranks) - rank], dtype) for rank in ranks)
@@ -125,7 +128,7 @@ add_wider(body, "Tile: uint16 > int32")  # whose kernel refuses them as it runs
 
 @body("ExpandDims", has("axis", tuple))
 def _expand(op: Any, x: Any, axis: Sequence[int]) -> Any:
-    rank = len(x.shape) + len(axis)
+    rank = rank_of(x) + len(axis)
     for number in sorted(one % rank for one in axis):
         x = op(x, number)
     return x

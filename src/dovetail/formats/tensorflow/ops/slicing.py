@@ -8,12 +8,13 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
+from dovetail.formats.nodes.constants import known_size
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.gradients import blank, through
 from dovetail.formats.tensorflow.ops.shapes import element, has
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 rows("""
 Slice: x start? size?
@@ -56,7 +57,7 @@ def strided_slice(
         return slice(first, last, element(strides, i))
 
     pairs = (begin_mask, begin), (end_mask, end)
-    return x[tuple(map(item, range(len(begin) if isinstance(begin, list) else begin.shape[0])))]
+    return x[tuple(map(item, range(len(begin) if isinstance(begin, list) else known_size(begin, 0))))]
 
 
 @row(
@@ -89,7 +90,7 @@ def _(g: Any, paddings: Any, mode: str) -> Any:
 
 @row("ReverseSequence: x lengths; seq_dim:axis batch_dim:batch")
 def _(x: Any, lengths: Any, axis: int, batch: int) -> Any:
-    rank, size = len(x.shape), dims_of(x)[axis]
+    rank, size = rank_of(x), dims_of(x)[axis]
     places = ops.arange(size)
     lengths = ops.expand_dims(ops.cast(lengths, "int32"), -1)
     places = ops.where(ops.less(places, lengths), lengths - 1 - places, places)  # (batch, steps)

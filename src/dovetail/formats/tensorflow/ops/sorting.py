@@ -20,7 +20,7 @@ from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.table import READ, body, row, rows, shapes, special, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import GraphTensor
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 rows("""
 TopKV2: x k!; sorted index_type>1
@@ -58,7 +58,7 @@ def largest(x: Any, k: int, axis: int = -1, is_max_k: bool = True, **approximati
 @row("NthElement: x n?; reverse")
 def _(x: Any, n: Any, reverse: bool = False) -> Any:
     place = dims_of(x)[-1] - 1 - scalar(n) if reverse else scalar(n)
-    return OPS["GatherV2"](ops.sort(x, -1), place, len(x.shape) - 1)
+    return OPS["GatherV2"](ops.sort(x, -1), place, rank_of(x) - 1)
 
 
 @row("Unique: x; out_idx>1", "UniqueV2: x axis!; out_idx>1")
@@ -72,7 +72,7 @@ def _(x: Any, axis: Any = ()) -> Any:
 )
 def _unique(x: Any, axis: Any = ()) -> list[Any]:
     """The different elements in the order of the input, the place of each element among them, and how often it is."""
-    if len(x.shape) != 1 and axis not in ((), []):
+    if rank_of(x) != 1 and axis not in ((), []):
         raise Unreadable("it compares slices")
     size = dims_of(x)[0]
     every = ops.arange(size, dtype="int32")
@@ -102,7 +102,7 @@ def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
 def counted(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
     """How often numbers occur; of matrices, in each row."""
     given = ops.ones_like(x, weights.dtype) if weights.shape == (0,) or binary else weights
-    rank = len(x.shape)
+    rank = rank_of(x)
     size = scalar(size)
     counts = ops.logical_and(x >= 0, x < size)
     places = [ops.where(counts, x, 0)]
@@ -151,14 +151,14 @@ def _write_argsort(place: Place, x: Ref, axis: int) -> list[Ref]:
     "ArgSort",
     lambda operation: (
         not operation.inputs[0].dtype.is_integer
-        or operation.attrs["axis"] not in (-1, len(operation.inputs[0].shape) - 1)
+        or operation.attrs["axis"] not in (-1, rank_of(operation.inputs[0]) - 1)
     ),
 )
 def _argsort(op: Any, x: Any, axis: int) -> Any:
     """The order of integers along the last axis: for floats, of their bits."""
     if not x.dtype.is_integer:
         return op(_bits_in_order(x), axis)
-    order = [*range(len(x.shape))]
+    order = [*range(rank_of(x))]
     order[axis], order[-1] = order[-1], order[axis]
     return ops.transpose(op(ops.transpose(x, order), -1), order)
 
@@ -177,7 +177,7 @@ def _bits_in_order(x: Any) -> Any:
 def _is_whole(k: Any, x: Any) -> bool:
     """Whether a number is the size of the last axis of inverted integers."""
     if (known := constant_of(k)) is not None:
-        return bool(known == x.shape[-1])
+        return bool(known == known_dims(x)[-1])
     if k.op.type != "StridedSlice" or k.op.inputs[0].op.type != "Shape":
         return False
     is_last = k.op.attrs["shrink_axis_mask"] == 1 and k.op.attrs.get("begin") == (-1,)
@@ -206,7 +206,7 @@ def _before_bits(bits: Any) -> Any:
 body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Unique keeps the order of the input
 
 
-@body("InTopKV2", lambda operation: len(operation.inputs[1].shape) != 2)
+@body("InTopKV2", lambda operation: rank_of(operation.inputs[1]) != 2)
 def _in_top(op: Any, targets: Any, predictions: Any, k: int) -> Any:
     rows = ops.reshape(predictions, (-1, dims_of(predictions)[-1]))
     return ops.reshape(op(ops.reshape(targets, (-1,)), rows, k), dims_of(targets))

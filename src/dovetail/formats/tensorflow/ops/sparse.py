@@ -11,13 +11,13 @@ from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import filled
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.table import row
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 
 @row("SparseToDense: indices shape? values default; validate_indices")
 def dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
     """The dense tensor of a sparse one."""
-    indices = indices if len(indices.shape) == 2 else ops.reshape(indices, [-1, 1])
+    indices = indices if rank_of(indices) == 2 else ops.reshape(indices, [-1, 1])
     whole = ops.broadcast_to(default, shape)
     return OPS["TensorScatterUpdate"](whole, indices, ops.broadcast_to(values, dims_of(indices)[:1]))
 
@@ -37,7 +37,7 @@ def _(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool = False, ad
 
 def _rank(shape: Any) -> int:
     """The rank of a sparse tensor with a shape."""
-    size: int | None = len(shape) if isinstance(shape, list) else shape.shape[0]
+    size: int | None = len(shape) if isinstance(shape, list) else known_dims(shape)[0]
     if size is None:
         raise Unreadable("the rank of its sparse tensor is not known")
     return size
@@ -68,7 +68,7 @@ def _(indices: Any, values: Any, shape: Any, axes: Any, change: str, keepdims: b
 )
 def _(indices: Any, values: Any, shape: Any, dense: Any, op: str) -> Any:
     """The values of a sparse tensor with those of a dense one, which is broadcast to its shape."""
-    places = indices[:, _rank(shape) - len(dense.shape) :]
+    places = indices[:, _rank(shape) - rank_of(dense) :]
     places = ops.where(ops.equal(ops.cast(ops.shape(dense), places.dtype), 1), 0, places)
     return OPS[op](values, OPS["GatherNd"](dense, places))
 

@@ -13,7 +13,7 @@ from dovetail.formats.tensorflow.gradients import through
 from dovetail.formats.tensorflow.table import body, row
 from dovetail.formats.tensorflow.written_nodes import Place, layout_of
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 
 @row(
@@ -57,7 +57,7 @@ def _(x: Any, source: str, target: str) -> Any:
 
 @row("DataFormatVecPermute: x; src_format:source dst_format:target")
 def _(x: Any, source: str, target: str) -> Any:
-    if x.shape[0] == len(source) - 2:
+    if known_dims(x)[0] == len(source) - 2:
         source, target = (text.replace("N", "").replace("C", "") for text in (source, target))
     return OPS["GatherV2"](x, np.array([source.index(letter) for letter in target], "int32"), 0)
 
@@ -72,13 +72,13 @@ def is_first(operation: Operation) -> bool:
 
 def channels_last(x: Any) -> Any:
     """Images with the channels as the last axis, which were the second one."""
-    rank = len(x.shape)
+    rank = rank_of(x)
     return ops.transpose(x, (0, *range(2, rank), 1))
 
 
 def channels_first(x: Any) -> Any:
     """Images with the channels as the second axis, which were the last one."""
-    rank = len(x.shape)
+    rank = rank_of(x)
     return ops.transpose(x, (0, rank - 1, *range(1, rank - 1)))
 
 
