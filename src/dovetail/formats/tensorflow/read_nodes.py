@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.base.errors import FormatError
@@ -22,6 +23,7 @@ from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import shape_of
 
 if TYPE_CHECKING:
+    from dovetail.formats.tensorflow.places import Place
     from dovetail.formats.tensorflow.reading import Reader
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
@@ -59,6 +61,11 @@ class Node:
         needed = 0 if known is None or self.type in JOINS else sum(not one.is_many for one in known.inputs)
         if len(self.inputs) < needed:
             raise Unreadable(f"it has {len(self.inputs)} inputs, and the op takes {needed}")
+
+    @cached_property
+    def place(self) -> Place:
+        """Who computes it."""
+        return self.reader.places.of(self)
 
     def tensor(self, index: int) -> Any:
         """An input that must be a tensor.

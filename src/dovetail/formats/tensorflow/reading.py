@@ -21,17 +21,15 @@ from dovetail.formats.nodes.constants import constant_of, is_tensor
 from dovetail.formats.nodes.opaque import OpaqueOp, Unreadable, is_refusal, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
-from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.ops import READ, SPECIAL
+from dovetail.formats.tensorflow.places import Place, Places
 from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.table import HOST
 from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
-from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.naming import keep_names, name_new, unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
@@ -39,17 +37,6 @@ from dovetail.ops.control.plumbing import INPUTS
 
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
 CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
-CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
-CHOICES = {"If", "StatelessIf", "Case", "StatelessCase"}
-FORKS = {*CHOICES, "While", "StatelessWhile"}
-# types that take values that are no numbers, and are read as if these were numbers
-PASSING = {*CALLS, "Identity", "IdentityN", "RefIdentity", "NoOp", "Assert", "OptionalFromValue", "OptionalNone"}
-LISTS = ("TensorListReserve", "EmptyTensorList")
-ELEMENTS = {  # types whose values are no numbers if this attribute is no dtype of numbers
-    **dict.fromkeys(["Const", "ConstV2", "HostConst", "TensorArrayV3"], "dtype"),
-    **dict.fromkeys(LISTS, "element_dtype"),
-}
-RAGGED = ("RaggedTensorToVariant", "RaggedTensorFromVariant")
 
 
 class Reader(reading.Reader):
@@ -65,6 +52,8 @@ class Reader(reading.Reader):
 
     Attributes:
         runs: whether it computes each node at once, instead of recording it.
+        moves_integers: whether the host computes integers of values of the host alone.
+        places: tell who computes a node.
         opaque: names of operations that Dovetail does not compute → the reason.
         effects: stand-ins for host nodes without results, which change tables.
         feeds: results of host nodes that the graph takes → their placeholders.
@@ -75,6 +64,7 @@ class Reader(reading.Reader):
     """
 
     runs = False
+    moves_integers = True
 
     def __init__(
         self,
@@ -95,7 +85,7 @@ class Reader(reading.Reader):
         self.lists: dict[int, tuple[Any, Node, int]] = {}
         self.records = Records()
         self._bodies: dict[str, Body] = {}
-        self._with_host: dict[str, bool] = {}
+        self.places = Places(functions, self.moves_integers)
 
     # bodies
 
@@ -188,16 +178,19 @@ class Reader(reading.Reader):
 
     def _results(self, node: Node) -> list[Any]:
         """The values of a node, which is an opaque operation if Dovetail does not compute it."""
+        place = Place.GRAPH
         try:
             node.check_inputs()
-            results = self._hosted(node) if self._is_host(node) else self._prepared(node, self._computed(node))
+            place = node.place
+            results = self._hosted(node) if place is Place.HOST else self._computed(node)
+            if place is Place.SHAPED:
+                results = [Host(node, number, Spec(value.shape, value.dtype)) for number, value in enumerate(results)]
         except FormatError:
             raise
         except Exception as error:
             if not is_refusal(error):
                 raise
-            known = node.type in SPECIAL or node.type in READ
-            is_hosts = known and (_is_fixed(node) or _is_ragged(node))
+            is_hosts = place in (Place.EITHER, Place.SHAPED)
             results = self._hosted(node) if is_hosts else self._opaque(node, str(error).rstrip("."))
         return self.noted(node, results)
 
@@ -232,36 +225,6 @@ class Reader(reading.Reader):
         return hooks.assign(self.graph, variable, value)
 
     # host nodes
-
-    def _is_host(self, node: Node) -> bool:
-        """Whether the host computes a node: it has values that are no numbers, or a function that it calls has."""
-        if node.type in PASSING or node.type in self.functions:
-            return False
-        if node.type in CHOICES and constant_of(node.inputs[0]) is not None:
-            return False
-        if any(isinstance(value, Host) and not value.is_number for value in node.inputs):
-            return node.type in HOST or node.type in SPECIAL or node.type in READ
-        if node.type in ELEMENTS:
-            return node.attrs(ELEMENTS[node.type]) is None and not _is_of_variants(node.proto)
-        return _is_hosts(node.proto) or (node.type in FORKS and any(map(self._has_host, called(node.proto))))
-
-    def _has_host(self, name: str) -> bool:
-        """Whether a function of the library has a host node, or calls a function that has one."""
-        if name not in self._with_host and name in self.functions:
-            self._with_host[name] = False  # if it calls itself
-            nodes = self.functions[name].node_def
-            self._with_host[name] = any(_is_hosts(node) or any(map(self._has_host, called(node))) for node in nodes)
-        return self._with_host.get(name, False)
-
-    def _prepared(self, node: Node, results: list[Any]) -> list[Any]:
-        """The results of a node, which the host computes if it makes integers of values of the host alone.
-
-        Their shapes often depend on values, as where the strings of a text are split; few engines compile that.
-        """
-        is_whole = all(is_tensor(value) and not value.dtype.is_differentiable for value in results)
-        if node.type in PASSING or node.type in self.functions or not (is_whole and _is_fixed(node)):
-            return results
-        return [Host(node, number, Spec(value.shape, value.dtype)) for number, value in enumerate(results)]
 
     def _hosted(self, node: Node) -> list[Any]:
         """The results of a node that the host will compute."""
@@ -346,31 +309,6 @@ def _places_with(operation: Any, value: Any) -> list[tuple[Any, str]]:
     names = [operation.op.params[index].name for index in operation.op.ints_positions if value is not None]
     names = [name for name in names if value.ndim or name != "shape"]  # no scalar is a shape
     return [(operation, name) for name in names if operation.attrs.get(name) == tuple(value.reshape(-1).tolist())]
-
-
-def _is_fixed(node: Node) -> bool:
-    """Whether all inputs of a node are of the host or constants, and not all are constants."""
-    others = [value for value in node.inputs if not isinstance(value, Host)]
-    return len(others) < len(node.inputs) and all(is_tensor(value) and value.op.type == "Const" for value in others)
-
-
-def _is_ragged(node: Node) -> bool:
-    """Whether a node takes or makes ragged tensors, with which the host does more than the graph."""
-    values = (getattr(value, "data", value) for value in node.inputs)
-    return node.type in RAGGED or any(isinstance(value, Variants) for value in values)
-
-
-def _is_of_variants(proto: Any) -> bool:
-    """Whether a node makes a list of variants, which the graph has if their values are numbers."""
-    return proto.op in LISTS and proto.attr["element_dtype"].type == VARIANT
-
-
-def _is_hosts(proto: Any) -> bool:
-    """Whether only the host computes a node."""
-    type = proto.op
-    if type in RAGGED and proto.attr["Tvalues"].type == STRING:
-        return True
-    return type in HOST and type not in SPECIAL and type not in READ and type not in PASSING
 
 
 def spec_of(node: Any, producer: int) -> Spec:

@@ -32,8 +32,9 @@ from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import behind, original, split
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.ops import READ, SPECIAL
+from dovetail.formats.tensorflow.places import FORKS, PASSING
 from dovetail.formats.tensorflow.read_nodes import Body
-from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader, spec_of
+from dovetail.formats.tensorflow.reading import Reader, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists

@@ -23,8 +23,9 @@ from dovetail.formats.host.numbers import Numbers
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import listed
+from dovetail.formats.tensorflow.places import FORKS, PASSING
 from dovetail.formats.tensorflow.read_nodes import JOINS, Node
-from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader
+from dovetail.formats.tensorflow.reading import Reader
 from dovetail.formats.tensorflow.table import HOST, host
 from dovetail.formats.tensorflow.tensor_lists import TensorList
 from dovetail.formats.tensorflow.values import Foreign

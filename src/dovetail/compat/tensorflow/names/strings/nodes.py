@@ -28,6 +28,8 @@ class StringReader(Reader):
         store: the tables and files of the model.
     """
 
+    moves_integers = False
+
     def __init__(self, *args: Any, store: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._evaluator = Evaluator(self.file, self.functions, store)
@@ -50,9 +52,6 @@ class StringReader(Reader):
             results = [Host(node, 0, results[0].spec)]
             self._tensors[results[0]] = same
         return super().noted(node, results)
-
-    def _prepared(self, node: Node, results: list[Any]) -> list[Any]:
-        return results
 
     def _hosted(self, node: Node) -> list[Any]:
         results = super()._hosted(node)
