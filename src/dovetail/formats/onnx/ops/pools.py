@@ -162,7 +162,7 @@ def averaged(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
     axes = [*range(2 + rank, 2 + 2 * rank)]
     count: Any = 1
     for i, (one, (low, high)) in enumerate(zip(places, window.widths, strict=True)):
-        length, xp = dims_of(x)[2 + i], computing([one])
+        length, xp = dims_of(x)[2 + i], computing(one)
         first, last = (-low, length + high) if padded else (0, length)
         inside = xp.sum(xp.where(xp.logical_and(one >= first, one < last), 1, 0), 1)
         count = count * held(xp.reshape(inside, [-1 if i == axis else 1 for axis in range(rank)]), x.dtype)
