@@ -28,7 +28,7 @@ def learn_freely(monkeypatch):
     monkeypatch.setattr(measurer, "ledger", Ledger())
     monkeypatch.setattr(measured_plan, "_open", type(measured_plan._open)())
     monkeypatch.setattr(measurer, "_measurers", type(measurer._measurers)())
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(float("inf")))
     monkeypatch.setattr(costs, "known", costs.Corrections())
 
 

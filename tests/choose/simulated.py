@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from dovetail.choose import policy
 from dovetail.choose.costs import SPREAD
-from dovetail.choose.ledger import SHARE, Ledger
+from dovetail.choose.ledger import MOST, Ledger
 from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.execute.choice import Strategy
 
@@ -58,7 +58,7 @@ class Process:
     Attributes:
         now: the clock.
         curve: pairs of a number of finished steps and a time.
-        overrun: the most by which learning has cost more than its share.
+        overrun: the most by which learning has cost more than half of the time.
         prepared: all strategies that were prepared for learning.
     """
 
@@ -103,7 +103,7 @@ class Process:
         self.now += taken
         self.ledger.lose(policy.observe(self.state, strategy, taken, counts and self.job is None))
         self._go_on_with_job(taken)
-        self.overrun = max(self.overrun, self.ledger.lost - SHARE * (self.now - self.machine.before))
+        self.overrun = max(self.overrun, self.ledger.lost - MOST * (self.now - self.machine.before))
         self.curve.append((self.state.done, self.now))
 
     def _cross(self) -> None:

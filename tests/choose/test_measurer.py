@@ -142,7 +142,7 @@ def test_a_slow_strategy_gets_few_calls(monkeypatch):
 
 
 def test_nothing_is_learned_without_room(monkeypatch):
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))
     clock = Clock(monkeypatch)
     plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
     assert len(set(clock.ran)) == 1 and plan.measurer.state.done == CALLS
@@ -150,7 +150,7 @@ def test_nothing_is_learned_without_room(monkeypatch):
 
 @pytest.mark.parametrize("calls", [1, 7, 64, 200])
 def test_calls_that_are_not_timed_count(monkeypatch, calls):
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))
     monkeypatch.setattr(measurer, "WATCHED", 64)
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     plan, _ = called(function, X, count=calls)
@@ -162,7 +162,7 @@ def test_calls_that_are_not_timed_count(monkeypatch, calls):
 
 def test_one_call_in_about_64_is_timed_once_nothing_is_tried(monkeypatch):
     """Check that its time counts, so that the first calls, which are slow, do not stay the only ones."""
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))
     monkeypatch.setattr(measurer, "WATCHED", 64)
     Clock(monkeypatch, **dict.fromkeys(ENGINES, 1e-4))
     plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=1000)

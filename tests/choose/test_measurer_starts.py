@@ -44,7 +44,7 @@ def test_an_import_makes_starts_cheaper_in_all_graphs(monkeypatch):
 
 def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
     """Check the cost for the engine that runs first; others are prepared apart from their calls."""
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     function(X)

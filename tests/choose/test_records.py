@@ -100,7 +100,7 @@ def test_the_next_process_goes_on(monkeypatch):
     clock.ran.clear()
     function = made()  # as in another process
     with monkeypatch.context() as patch:
-        patch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+        patch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))
         np.testing.assert_allclose(function(X), np.tanh(X * 2), rtol=1e-6)
     assert clock.ran == [ENGINES[-1]] and function.plan(X).measurer.state.earlier >= 400
     called(function, X)

@@ -28,7 +28,7 @@ def free_learning(size=4):
     It may cost anything, a million steps come, candidates are prepared at once, and groups have `size` steps.
     """
     ahead = mock.patch.object(policy, "remaining", lambda state: 10**6)
-    room = mock.patch.object(ledger.Ledger, "room", lambda self, now: float("inf"))
+    room = mock.patch.object(ledger.Ledger, "room", lambda self, now: ledger.Room(float("inf")))
     at_once = mock.patch.object(jobs, "later", lambda function: function())
     quick = mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3, WATCHED=1)
     with ahead, room, at_once, quick, mock.patch.object(steps, "SIZE", size):

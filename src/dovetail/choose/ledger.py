@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-SHARE = 0.05  # the part of the process' time that learning may take
-QUIET = 10.0  # seconds after the first call in which only the first engine is prepared
+SHARE = 0.05  # the part of the process' time that learning may take for gains that are only possible
+MOST = 0.5  # the part that all learning may take, also for what the process has lost so far
+QUIET = 10.0  # seconds after the first call in which learning has no share
+
+
+class Room(NamedTuple):
+    """The seconds that learning may cost now; below zero if it has cost too much.
+
+    Attributes:
+        free: for gains that are only possible.
+        most: for what the process has lost so far.
+
+    Example:
+        >>> Room(free=1.0, most=10.0).of(regret=3.0)
+        3.0
+    """
+
+    free: float
+    most: float = -math.inf
+
+    def of(self, regret: float) -> float:
+        """The seconds that a candidate may cost.
+
+        Args:
+            regret: the seconds that the process has lost so far by not having it.
+        """
+        return max(self.free, min(regret, self.most))
 
 
 @dataclass
@@ -19,16 +46,16 @@ class Ledger:
     Example:
         >>> ledger = Ledger(lost=1.0, started=0.0)
         >>> ledger.room(now=100.0), ledger.room(now=5.0)
-        (4.0, -1.0)
+        (Room(free=4.0, most=49.0), Room(free=-1.0, most=1.5))
     """
 
     lost: float = 0.0
     started: float | None = None
 
-    def room(self, now: float) -> float:
-        """The seconds that learning may cost now; below zero if it has cost too much."""
+    def room(self, now: float) -> Room:
+        """The seconds that learning may cost now."""
         elapsed = 0.0 if self.started is None else now - self.started
-        return (SHARE * elapsed if elapsed >= QUIET else 0.0) - self.lost
+        return Room((SHARE * elapsed if elapsed >= QUIET else 0.0) - self.lost, MOST * elapsed - self.lost)
 
     def lose(self, seconds: float) -> None:
         """Add a cost of learning."""

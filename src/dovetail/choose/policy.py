@@ -6,6 +6,8 @@ thousand sets of strategies takes seconds, and one process can decide for severa
 
 A strategy has a predicted time and a spread.  The strategy with the least expected time runs.  Another one is prepared,
 and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
+The room is a share of the time so far.  For a candidate that the process has missed, it is the regret: the expected
+gain that it would have had over the steps so far.
 A trial is a duel: challenger and champion take turns, since the load of the machine changes with time.
 
 Sources: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
@@ -14,13 +16,13 @@ black-box functions"; for bridges, Purohit, Svitkina and Kumar 2018, "Improving 
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dovetail.choose.ledger import Room
 from dovetail.execute.choice import Strategy
 
 SAMPLES = 60  # the number of times that are kept of a strategy
@@ -37,7 +39,7 @@ TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
 GUESS, GUESS_SECONDS = 30, 4.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
 LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
 EARLY = 0.5  # of a start: a bridge ends when the first strategy saves this much, since the program may go on for longer
-FAITH = 2  # times the steps so far: as many of an earlier process' steps end a bridge, since this one may be shorter
+FAITH = 2  # times the steps so far: no more of the steps to come end a bridge, since this process may be shorter
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
@@ -227,10 +229,12 @@ class Prospect(NamedTuple):
     Attributes:
         gain: the expected gain over the remaining steps.
         cost: the cost of preparing it, and of a trial.
+        regret: the expected loss so far by not having it.
     """
 
     gain: float
     cost: float
+    regret: float = 0.0
 
     @property
     def worth(self) -> float:
@@ -247,7 +251,8 @@ def prospect(state: State, arm: Arm) -> Prospect:
     counted = 1 if mine.seconds > HOPELESS**2 * seconds else _turn(seconds)
     moves = 2 * state.move if arm.strategy.engine != best.strategy.engine else 0.0
     trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + moves
-    return Prospect(remaining(state) * improvement(mine, seconds), trial + (0.0 if arm.is_ready else arm.start))
+    saved = improvement(mine, seconds)
+    return Prospect(remaining(state) * saved, trial + (0.0 if arm.is_ready else arm.start), state.done * saved)
 
 
 def _turn(seconds: float) -> int:
@@ -314,9 +319,13 @@ def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterabl
 
 
 def _surplus(state: State, strategy: Strategy, load: float) -> float:
-    """The seconds that a strategy saves over the steps to come, less what must be saved to make its program."""
+    """The seconds that a strategy saves over the steps to come, less what must be saved to make its program.
+
+    Steps that the program said are sure, but predictions are not.  So they must save the whole start, and no more of
+    them count than of an earlier process.
+    """
     best = champion(state)
-    steps = min(remaining(state), max(state.ahead, FAITH * state.done))
+    steps = min(EARLY * state.ahead or remaining(state), FAITH * state.done)
     saved = 0.0 if best is None else steps * _saved(state, strategy, best)
     return saved - EARLY * (state.arms[strategy].start - load)
 
@@ -326,7 +335,7 @@ def _saved(state: State, strategy: Strategy, other: Arm) -> float:
     return math.exp(expected(state, other).mean) - math.exp(expected(state, state.arms[strategy]).mean)
 
 
-def next_call(state: State, room: float) -> tuple[Strategy, bool]:
+def next_call(state: State, room: Room) -> tuple[Strategy, bool]:
     """The strategy of the next call, and whether its time counts.
 
     Args:
@@ -352,28 +361,28 @@ def _can_go_on(state: State, duel: Duel) -> bool:
     return all(arm is not None and arm.is_ready and not arm.problem for arm in arms)
 
 
-def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
+def _new_duel(state: State, best: Arm, room: Room) -> Duel | None:
     prospects = [(prospect(state, arm), arm) for arm in state.arms.values() if arm.is_ready and arm is not best]
-    able = [(p.worth, arm.strategy) for p, arm in prospects if p.worth > 0 and p.cost <= max(room, 0.0)]
+    limits = [(max(room.of(p.regret), 0.0), p, arm.strategy) for p, arm in prospects if p.worth > 0]
+    able = [(p.worth, strategy, limit) for limit, p, strategy in limits if p.cost <= limit]
     if not able:
         return None
-    _, challenger = max(able)
-    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), room, calls=-state.lag)
+    _, challenger, limit = max(able)
+    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), limit, calls=-state.lag)
 
 
-def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strategy]]:
+def next_jobs(states: Sequence[State], room: Room) -> list[tuple[State, Strategy]]:
     """The strategies that are worth preparing now, of all graphs of a process, the greatest gain for its cost first.
 
-    A strategy without room waits, and so do all strategies after it, which are worth less.
+    A strategy without room waits; a cheaper one may go first.
     """
     jobs = [
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
         for number, state in enumerate(states)
         for arm in state.arms.values()
-        if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0
+        if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0 and p.cost <= room.of(p.regret)
     ]
-    fitting = itertools.takewhile(lambda job: job[1] <= room, sorted(jobs, reverse=True))
-    return [(states[number], strategy) for _, _, number, strategy in fitting]
+    return [(states[number], strategy) for _, _, number, strategy in sorted(jobs, reverse=True)]
 
 
 def visit(state: State, place: str) -> None:

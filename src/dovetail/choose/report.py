@@ -43,5 +43,5 @@ def rows(state: State) -> list[Row]:
 def _row(state: State, arm: Arm) -> Row:
     predicted = 0.0 if arm.predicted == policy.UNPREDICTED else arm.predicted.seconds
     measured = statistics.median(arm.times) if arm.times else 0.0
-    gain, cost = policy.prospect(state, arm)
-    return Row(arm.strategy, predicted, measured, len(arm.times), gain, cost, arm.problem)
+    hope = policy.prospect(state, arm)
+    return Row(arm.strategy, predicted, measured, len(arm.times), hope.gain, hope.cost, arm.problem)
