@@ -14,7 +14,7 @@ from dovetail.choose import ledger, policy
 from dovetail.choose.ledger import MOST, SHARE, Ledger, Room
 from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.execute.choice import Strategy
-from tests.choose.simulated import random_set, recorded
+from tests.choose.simulated import Machine, Process, random_set, recorded
 from tests.conftest import SEED
 from tests.parts import WHOLE
 
@@ -241,6 +241,44 @@ def test_a_process_goes_on_where_one_stopped():
     slow = {s for s, seconds in measured.items() if seconds > 1.5 * min(measured.values())}
     assert not slow.intersection(after.prepared)
     assert chosen(after) <= WITHIN
+
+
+def disturbed_in_its_first_trial():
+    """The champion after a quick strategy took eight times as long in its first trial, and the steps then doubled."""
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    seconds, starts = {slow: 0.01, quick: 0.00167}, {slow: 0.0, quick: 20.0}
+    arms = {s: Arm(s, Estimate(math.log(seconds[s]), 1.0), start=starts[s]) for s in seconds}
+    process = Process(Machine(dict(seconds), starts), State(arms), seed=0)
+    process.machine.seconds[quick] *= 8
+    while not arms[quick].times or process.state.duel is not None:
+        process.call()
+    process.machine.seconds[quick] /= 8
+    process.run(steps=2.2 * process.state.done)
+    return policy.champion(process.state).strategy.engine
+
+
+def test_a_surprise_is_tried_again():
+    assert disturbed_in_its_first_trial() == "compiled"
+
+
+def test_a_policy_that_believes_the_first_trial_misses_the_best(monkeypatch):
+    monkeypatch.setattr(policy, "OCCASIONS", 1)
+    assert disturbed_in_its_first_trial() == "interpreted"
+
+
+def test_a_surprise_is_repeated_when_twice_the_steps_are_made():
+    slow, quick = Strategy("slow"), Strategy("quick")
+    arms = [Arm(s, Estimate(math.log(0.01), 1.0), is_ready=True) for s in (quick, slow)]
+    state, begun = State({arm.strategy: arm for arm in arms}, done=1000, current=quick), []
+    arms[0].saw([0.01] * 20)
+    while state.done < 40_000:
+        strategy, counts = policy.next_call(state, Room(math.inf))
+        if state.duel is not None and state.duel.calls == 0:
+            begun.append(state.done)
+        policy.observe(state, strategy, 0.08 if strategy == slow else 0.01, counts)
+    first, second, third, *_ = begun
+    assert second >= 2 * first and third >= 2 * second and state.current == quick
+    assert arms[1].doubt == 0
 
 
 def test_drift_widens_what_is_believed():

@@ -43,6 +43,11 @@ FAITH = 2  # times the steps so far: no more of the steps to come end a bridge, 
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
+SURPRISE, OCCASIONS = (
+    math.log(3.0),
+    3,
+)  # a time this far from its prediction, relative to the champion's, is doubted until
+# it was seen on this many occasions; each begins when the graph has made twice as many steps
 OFTEN = 0.5  # visits a step: above this, the median of times includes the moves of variables
 
 
@@ -80,6 +85,9 @@ class Arm:
         times: the latest times that count, in seconds a step.
         disturbed: the latest times that do not count, since a candidate was prepared at the same time.
         calls: the number of its calls.
+        occasions: the number of trials in which it was the challenger.
+        again: the number of the graph's steps from which the next of them may begin.
+        doubt: the least spread of its estimate, after a surprise.
         is_bare: whether the prediction leaves out the program's own work between two calls, which times include.
         belief: the estimate until the next time comes, and before it whether spreads were widened.
     """
@@ -93,6 +101,9 @@ class Arm:
     times: list[float] = field(default_factory=list)
     disturbed: list[float] = field(default_factory=list)
     calls: int = 0
+    occasions: int = 0
+    again: int = 0
+    doubt: float = 0.0
     is_bare: bool = False
     belief: tuple[bool, Estimate] | None = None
 
@@ -177,7 +188,7 @@ def _combined(arm: Arm, widened: bool) -> Estimate:
     error = max(1.25 * noise / math.sqrt(len(logs)), WIDE if widened else 0.0)
     before, now = arm.predicted.spread**-2, error**-2
     mean = (arm.predicted.mean * before + middle * now) / (before + now)
-    return Estimate(mean, (before + now) ** -0.5)
+    return Estimate(mean, max((before + now) ** -0.5, arm.doubt))
 
 
 def expected(state: State, arm: Arm) -> Estimate:
@@ -187,14 +198,20 @@ def expected(state: State, arm: Arm) -> Estimate:
     variables on their engine, and they find theirs on its engine, so moves of variables are added.
     """
     known = estimate(arm, state.widened)
-    if arm.is_bare and not arm.times:
-        alone = math.exp(known.mean)
-        whole = alone + state.between
-        known = Estimate(math.log(whole), known.spread * alone / whole)  # only its own part is uncertain
+    known = known if arm.times else _whole(state, arm, known)
     rate = state.visits / max(state.done, 1)
     if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
         return known
     return known._replace(mean=math.log(math.exp(known.mean) + 2 * state.move * rate))
+
+
+def _whole(state: State, arm: Arm, known: Estimate) -> Estimate:
+    """A prediction with the program's own work between two calls, if it leaves that out."""
+    if not arm.is_bare:
+        return known
+    alone = math.exp(known.mean)
+    whole = alone + state.between
+    return Estimate(math.log(whole), known.spread * alone / whole)  # only its own part is uncertain
 
 
 def champion(state: State) -> Arm | None:
@@ -362,7 +379,8 @@ def _can_go_on(state: State, duel: Duel) -> bool:
 
 
 def _new_duel(state: State, best: Arm, room: Room) -> Duel | None:
-    prospects = [(prospect(state, arm), arm) for arm in state.arms.values() if arm.is_ready and arm is not best]
+    ready = [arm for arm in state.arms.values() if arm.is_ready and arm is not best and arm.again <= state.done]
+    prospects = [(prospect(state, arm), arm) for arm in ready]
     limits = [(max(room.of(p.regret), 0.0), p, arm.strategy) for p, arm in prospects if p.worth > 0]
     able = [(p.worth, strategy, limit) for limit, p, strategy in limits if p.cost <= limit]
     if not able:
@@ -456,8 +474,26 @@ def _decide(state: State, duel: Duel) -> None:
         for arm, times in ((challenger, mine), (champion_arm, theirs)):  # earlier times say nothing any more
             arm.times = []
             arm.saw(times)
+    _doubt(state, duel, ratio)
     ahead = expected(state, challenger).mean - expected(state, champion_arm).mean
     state.current = duel.challenger if not is_hopeless and ahead < math.log(LEAD) else duel.champion
+
+
+def _doubt(state: State, duel: Duel, ratio: float) -> None:
+    """Doubt the challenger's times if they are a surprise, since something may have disturbed the trial.
+
+    A machine that is slower than foreseen is no surprise, so the ratio of the two times is compared with its
+    prediction.
+    """
+    arm, other = state.arms[duel.challenger], state.arms[duel.champion]
+    foreseen = _whole(state, arm, arm.predicted).mean - _whole(state, other, other.predicted).mean
+    error = abs(math.log(ratio) - foreseen)
+    arm.occasions += 1
+    is_surprise = error > SURPRISE and arm.occasions < OCCASIONS
+    if arm.doubt and error <= SURPRISE:
+        arm.times = []  # they are not confirmed
+        arm.saw(duel.mine)
+    arm.doubt, arm.again, arm.belief = error / 2 if is_surprise else 0.0, 2 * state.done if is_surprise else 0, None
 
 
 def _is_clear(duel: Duel, ratio: float) -> bool:
