@@ -12,8 +12,8 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.cli import WrongInput
-from dovetail.cli.forms import Arrays, Model, forms_of, read, signature_of
-from dovetail.cli.options import add_shapes
+from dovetail.cli.forms import Arrays, Model, classes_of, forms_of, read, signature_of
+from dovetail.cli.options import add_imports, add_shapes
 from dovetail.cli.progress import reading
 from dovetail.cli.writers import WRITERS, ending, is_there, write
 from dovetail.core.dtypes import as_dtype
@@ -73,6 +73,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     rename("--rename-input", help="give an input another key; may be given several times")
     rename("--rename-output", help="give a result another key; may be given several times")
     add_shapes(parser)
+    add_imports(parser)
     parser.add_argument(
         "--opset", type=int, metavar="N", help="the version of the operators of ONNX (default: the model's)"
     )
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     if is_there(options.output) and not options.force:
         raise WrongInput(f"{str(options.output)!r} is there already; add --force to replace it.")
     with reading():
-        contents = read(options.input, writers, options.shape)
+        contents = read(options.input, writers, options.shape, classes_of(options.imports))
         changed = edited(contents, options)
         if isinstance(contents, Model) and isinstance(changed, Model):
             changed = changed._replace(source=contents.source)

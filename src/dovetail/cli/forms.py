@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 
 from dovetail import onnx, saved_model
 from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.cli import WrongInput
+from dovetail.cli.inputs import module_of
 from dovetail.cli.program import KERAS_BACKEND
 from dovetail.core.base.errors import FormatError
 from dovetail.core.tensor import Tensor
@@ -62,13 +66,16 @@ class Arrays(NamedTuple):
     values: Mapping[str, np.ndarray]
 
 
-def read(path: Path, wanted: Collection[type] = (), shapes: Sequence[str] = ()) -> Any:
+def read(
+    path: Path, wanted: Collection[type] = (), shapes: Sequence[str] = (), classes: Mapping[str, Any] | None = None
+) -> Any:
     """What a file has, as `Layers`, `Model` or `Arrays`.
 
     Args:
         path: the file or folder.
         wanted: the forms that are wanted, for kinds of files that can be read in several.
         shapes: texts KEY=1,3,none with the shapes of inputs, for models of TensorFlow and ONNX.
+        classes: name → class or function of the user's, for models of Keras; see `classes_of`.
 
     Raises:
         WrongInput: it has none of them.
@@ -85,7 +92,35 @@ def read(path: Path, wanted: Collection[type] = (), shapes: Sequence[str] = ()) 
         return reader(file, dict(map(_shape, shapes)))
     if shapes:
         raise WrongInput(f"--shape is for models of TensorFlow and ONNX, and {str(path)!r} is {kind}.")
-    return reader(file)
+    return reader(file, classes or {}) if reader is _keras else reader(file)
+
+
+def model_of(options: argparse.Namespace) -> Model:
+    """The model in the file of a command line, one of Keras with the signature by which it is served.
+
+    Raises:
+        WrongInput, FormatError, ImportError: as for `read`; or the file has no model.
+    """
+    contents = read(Path(options.path), (), options.shape, classes_of(options.imports))
+    if isinstance(contents, Arrays):
+        advice = "name a file of a model, or a function, file.py:function"
+        raise WrongInput(f"{options.path!r} has arrays, so it has no signatures: {advice}.")
+    return next(form for form in forms_of(contents) if isinstance(form, Model))
+
+
+def classes_of(files: Sequence[str]) -> dict[str, Any]:
+    """The classes and functions of the files that `--import` names, by name, for models that were made with them.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    modules = map(module_of, files)
+    return {name: value for module in modules for name, value in vars(module).items() if _is_own(value, module)}
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    """Whether a module defines a class or a function, and does not only import it."""
+    return callable(value) and getattr(value, "__module__", None) == module.__name__
 
 
 def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
@@ -158,15 +193,19 @@ def _bundle(file: Path) -> Arrays:
     return Arrays(Bundle(str(file).removesuffix(".index")))
 
 
-def _keras(file: Path) -> Layers:
+def _keras(file: Path, classes: Mapping[str, Any]) -> Layers:
     file = file.parent if file.stem == "saved_model" else file
     import_module(KERAS_BACKEND)
     keras: Any = import_module("keras")
     try:
-        model = keras.models.load_model(file, compile=False)
-    except FormatError:
-        raise
+        _import_demo(file)
+        model = keras.models.load_model(file, custom_objects=dict(classes), compile=False)
     except (ValueError, TypeError, KeyError, OSError) as error:
+        if missing := UNKNOWN.search(f"{error} {error.__cause__}"):
+            problem = f"{str(file)!r} has {missing['name']!r}, a class or function that Keras does not know"
+            raise WrongInput(f"{problem}: add --import with the Python file that defines it.") from None
+        if isinstance(error, FormatError):
+            raise
         raise WrongInput(f"Keras cannot make the model of {str(file)!r}: {error}") from None
     if isinstance(model, keras.layers.TFSMLayer) or any(
         isinstance(one, keras.layers.TFSMLayer) for one in model.layers
@@ -175,12 +214,26 @@ def _keras(file: Path) -> Layers:
     return Layers(model)
 
 
+# Errors of Keras, and of files of Keras 1 and 2, about a class that they do not know.
+UNKNOWN = re.compile(r"(?:[Cc]ould not locate (?:class|function)|[Uu]nknown \w+:|found the class) '?(?P<name>\w+)")
+
+
+def _import_demo(file: Path) -> None:
+    """Import the classes of `dovetail demo`, which its model needs; all other classes are the user's to import."""
+    if is_zipfile(file):
+        with ZipFile(file) as archive:
+            if b'"dovetail.demo>' in archive.read("config.json"):
+                import_module(f"{KERAS_BACKEND}.demo.model")
+
+
+OWN = "Dovetail's own file, safetensors"
+
 READERS: dict[str, dict[type, Callable[..., Any]]] = {  # kind of file → form → reader; the first one is usual
     "SavedModel": {Model: _tensorflow, Layers: _keras},
     "GraphDef": {Model: _tensorflow},
     "MetaGraphDef": {Model: _tensorflow},
     "ONNX model": {Model: _onnx},
-    "Dovetail's own file, safetensors": {Model: _own},
+    OWN: {Model: _own},
     "Keras model": {Layers: _keras},
     "HDF5": {Layers: _keras},
     "npz": {Arrays: _npz},

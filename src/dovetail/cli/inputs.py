@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from dovetail.cli import WrongInput
@@ -78,7 +79,7 @@ def spec_of(text: str, match: re.Match[str]) -> TensorSpec:
 
 
 def imported(text: str) -> Any:
-    """The object that `file.py:name` names.  The file is imported, with Keras on Dovetail if it names Keras.
+    """The object that `file.py:name` names.
 
     Args:
         text: the name may have dots, as `train.py:Model.call`.
@@ -88,23 +89,34 @@ def imported(text: str) -> Any:
         WrongInput: the file has nothing of this name.
     """
     file, _, names = text.rpartition(":")
-    path = Path(file).resolve()
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {file!r} to import.")
-    if b"keras" in path.read_bytes():
-        import_module(KERAS_BACKEND)
-    sys.path.insert(0, str(path.parent))
-    name = path.stem if path.stem not in sys.modules else str(path)  # no other module is replaced
-    described = spec_from_file_location(name, path)
-    assert described is not None and described.loader is not None  # its name ends in .py
-    member: Any = module_from_spec(described)
-    sys.modules[name] = member
-    described.loader.exec_module(member)
+    member: Any = module_of(file)
     for part in names.split("."):
         if not hasattr(member, part):
             raise WrongInput(f"{file} has no {names!r}. {did_you_mean(part, vars(member))}".rstrip())
         member = getattr(member, part)
     return member
+
+
+def module_of(file: str) -> ModuleType:
+    """The module that a Python file is.  It is imported, with Keras on Dovetail if it names Keras.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        WrongInput: it is no file of Python.
+    """
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {file!r} to import.")
+    if b"keras" in path.read_bytes():
+        import_module(KERAS_BACKEND)
+    name = path.stem if path.stem not in sys.modules else str(path)  # no other module is replaced
+    described = spec_from_file_location(name, path)
+    if described is None or described.loader is None:
+        raise WrongInput(f"{file!r} is no file of Python, whose name ends in .py.")
+    sys.path.insert(0, str(path.parent))
+    module = sys.modules[name] = module_from_spec(described)
+    described.loader.exec_module(module)
+    return module
 
 
 def graph_of(found: Any, inputs: Mapping[str, Any], name: str) -> Graph:

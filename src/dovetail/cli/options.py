@@ -45,3 +45,15 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=1,3,224,224",
         help="the shape of an input of a model of TensorFlow or ONNX, none for open sizes; may be given several times",
     )
+
+
+def add_imports(parser: argparse._ActionsContainer) -> None:
+    """Add the option for the classes of a model of Keras that are the user's own."""
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="import your own layers and functions, which a model of Keras needs; may be given several times",
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dovetail.cli import WrongInput
+from dovetail.cli.forms import OWN, model_of
 from dovetail.cli.inputs import graph_of, imported, inputs_of
 from dovetail.cli.options import is_function
 from dovetail.core.values.structure import flatten
@@ -15,30 +17,31 @@ from dovetail.execute.plan_base import Runnable
 from dovetail.formats.pictures.picture import Picture, joined, picture_of
 from dovetail.formats.pictures.tensorflow import picture_of_proto
 from dovetail.formats.saved import load
-from dovetail.formats.summary.kinds import foreign_graphs
+from dovetail.formats.summary.kinds import foreign_graphs, kind_of
 from dovetail.functions.function import Function
 
 
-def picture_named(name: str, inputs: Sequence[str]) -> Picture:
-    """The picture of a function, `file.py:function`, or of a file.
-
-    Args:
-        inputs: a function's example inputs.
+def picture_named(options: argparse.Namespace) -> Picture:
+    """The picture of a function, `file.py:function`, with its example inputs; or of the graphs in a file.
 
     Raises:
         WrongInput: the inputs do not fit, or the file has no graph.
         FormatError: the file is damaged, or of a kind that has no graphs.
         OSError: the file cannot be read.
     """
+    name = options.path
     if is_function(name):
-        return picture_of(graph_of(imported(name), inputs_of(inputs), name))
-    if inputs:
+        return picture_of(graph_of(imported(name), inputs_of(options.inputs), name))
+    if options.inputs:
         raise WrongInput(f"{name!r} is a file, which takes no example inputs; a function is file.py:function.")
     protos = foreign_graphs(Path(name))
-    if protos is None:
+    if protos is not None:
+        pictures = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
+    elif kind_of(name)[0] == OWN:
         pictures = {place: picture_of(graph) for place, graph in _graphs(load(name))}
     else:
-        pictures = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
+        signatures = model_of(options).signatures.values()
+        pictures = {signature.name: picture_of(signature.graph) for signature in signatures}
     if not pictures:
         raise WrongInput(f"{name!r} has no graph; `dovetail show {name}` prints its contents.")
     return joined(Path(name).name, pictures)

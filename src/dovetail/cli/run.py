@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.cli import WrongInput, program
-from dovetail.cli.options import add_engine, number
+from dovetail.cli.options import add_engine, add_imports, number
 from dovetail.cli.progress import reading
 from dovetail.compat.run.decide import KINDS
 from dovetail.core.base.errors import EngineNotInstalled, FormatError
@@ -46,6 +46,8 @@ examples:
                                                  the time of a call on PyTorch, for random numbers
   dovetail run frozen.pb --outputs dense_1/BiasAdd:0 --input image=float32[8,28,28,1]
                                                  a tensor inside, for random numbers of this shape
+  dovetail run model.keras --import my_layers.py --random
+                                                 a model of Keras with layers of your own
   dovetail run train.py                          a program, on the engines that are measured to be the fastest
   dovetail run old.py --batch_size 32            one of 2016 is run the same way, with arguments of its own
   dovetail run --steps 20 old.py                 its loops of training end after 20 steps; all else runs
@@ -64,7 +66,7 @@ examples:
 
 USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
-                          [--engine ENGINE] [--output FILE.npz] [--steps N]
+                          [--import FILE.py] [--engine ENGINE] [--output FILE.npz] [--steps N]
        dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data]
                     [--processes N [--restarts N] [--nnodes MIN:MAX --rendezvous HOST:PORT]]
                     [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
@@ -108,6 +110,7 @@ def _add_options_of_models(group: Any) -> None:
         help="an input: .npy, .npz, a number or list, or a shape to draw numbers for, as float32[8,3]; the key may be "
         "left out if the inputs come in order",
     )
+    add_imports(group)
     group.add_argument("--random", action="store_true", help="draw numbers for the inputs that are not given")
     group.add_argument("--signature", metavar="NAME", help="a signature (default: serving_default, or the only one)")
     group.add_argument(
@@ -133,7 +136,7 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         add_engine(parser)
         _add_options_of_models(parser)
         return _run_model(parser.parse_args(options.arguments, options))
-    if options.input or options.random or options.output or options.outputs or options.signature:
+    if options.input or options.random or options.output or options.outputs or options.signature or options.imports:
         raise WrongInput(f"{str(options.target)!r} is a program, and options of models stand before its name.")
     if any(getattr(options, name) is not None for name in OF_LAUNCHERS):
         return _launched(options)
@@ -228,7 +231,7 @@ def _run_model(options: argparse.Namespace) -> int:
             f"--profile, --trace, --as and --map are for programs, and {str(options.target)!r} is a model."
         )
     with on_engine(options.engine) if options.engine else nullcontext(), reading():
-        way = ways.way_of(options.target, options.signature, options.outputs)
+        way = ways.way_of(options.target, options.signature, options.outputs, options.imports)
         if way.inputs and not options.input and not options.random:
             print(_described(way, options.target))
             return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli import WrongInput
-from dovetail.cli.options import add_engine, add_shapes, is_function
+from dovetail.cli.options import add_engine, add_imports, add_shapes, is_function
 from dovetail.core.base.texts import printable, size_text, table
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
@@ -51,6 +51,7 @@ examples:
   dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
   dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
   dovetail show --flops train.py:step x=float32[8,3]        its floating-point operations and parameters
+  dovetail show --flops model.keras --import my_layers.py    the same of a model, with layers of your own
   dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
                                                  where a convolution is executed
   dovetail show --explain train.py:step x=float32[32,784]   the same for a function; the file is imported
@@ -76,6 +77,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--signature", metavar="NAME", help="show the graph of a model's signature, which a run computes"
     )
     add_shapes(parser)
+    add_imports(parser)
     parser.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
     parser.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
     parser.add_argument(
@@ -99,24 +101,31 @@ def run(options: argparse.Namespace) -> int:
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
     if picture is not None:
         _write_picture(options, picture)
-    elif options.signature or is_function(options.path):
+    elif options.signature or options.flops or is_function(options.path):
         graph = _graph(options)
         print(_costs(graph) if options.flops else graph)
-    elif options.flops:
-        raise WrongInput(f"{options.path!r} is no function: name one, file.py:function, or a --signature of a model.")
     else:
         _print_tables(options)
     return 0
 
 
 def _graph(options: argparse.Namespace) -> Graph:
-    """The graph of a signature or a function."""
-    from dovetail.cli.forms import read, signature_of
-    from dovetail.cli.inputs import graph_of, imported, inputs_of
+    """The graph of a function, or of a model's signature."""
+    if is_function(options.path):
+        from dovetail.cli.inputs import graph_of, imported, inputs_of
 
-    if options.signature:
-        return signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph
-    return graph_of(imported(options.path), inputs_of(options.inputs), options.path)
+        return graph_of(imported(options.path), inputs_of(options.inputs), options.path)
+    from dovetail.cli.forms import model_of, signature_of
+
+    graph = signature_of(model_of(options), options.signature, []).graph
+    if options.flops:
+        graph.set_input_shapes({tensor: _of_one(tensor.shape) for tensor in graph.inputs if tensor.shape})
+    return graph
+
+
+def _of_one(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The shape for one example, if the number of examples is not known."""
+    return (shape[0] or 1, *shape[1:])
 
 
 def _costs(graph: Graph) -> str:
@@ -140,7 +149,7 @@ def _write_picture(options: argparse.Namespace, path: Path) -> None:
     if options.signature:
         picture = picture_of(_graph(options))
     else:
-        picture = pictures.picture_named(options.path, options.inputs)
+        picture = pictures.picture_named(options)
     try:
         show.write(picture, path)
     except ValueError as error:  # too large for a drawing

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.cli import WrongInput
-from dovetail.cli.forms import Layers, Model, read, signature_of
+from dovetail.cli.forms import Layers, Model, classes_of, read, signature_of
 from dovetail.core.values.spec import spec
 
 
@@ -28,20 +29,21 @@ class Way(NamedTuple):
     names: Sequence[str]
 
 
-def way_of(path: Path, name: str | None, outputs: Sequence[str]) -> Way:
+def way_of(path: Path, name: str | None, outputs: Sequence[str], imports: Sequence[str] = ()) -> Way:
     """The way to run the model in a file.
 
     Args:
         path: a file, or the folder of a SavedModel.
         name: of a signature; None for the main one.
         outputs: keys of the results, or names of tensors; all results of the signature if empty.
+        imports: Python files with the classes of a model of Keras.
 
     Raises:
         WrongInput: the file has no such signature or output, or no model.
         FormatError: it is damaged.
         ImportError: a library that reads it is not installed.
     """
-    contents = read(path)
+    contents = read(path, classes=classes_of(imports))
     if type(contents) not in WAYS:
         raise WrongInput(f"{str(path)!r} has arrays and no model to run; `dovetail show {path}` prints them.")
     return WAYS[type(contents)](contents, name, outputs)
@@ -60,6 +62,8 @@ def _of_model(model: Model, name: str | None, outputs: Sequence[str]) -> Way:
 
 def _of_layers(layers: Layers, name: str | None, outputs: Sequence[str]) -> Way:
     model = layers.model
+    if not hasattr(model, "output_names"):  # Sequential has no names for its results
+        model = import_module("keras").Model(model.inputs, model.outputs, name=model.name)
     results = {key: spec(t.shape, t.dtype) for key, t in zip(model.output_names, model.outputs, strict=True)}
     wrong = [key for key in outputs if key not in results]
     if name not in (None, model.name) or wrong:
