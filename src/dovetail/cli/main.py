@@ -30,6 +30,7 @@ COMMANDS = {  # name → its purpose
     "audit": "tell what kind of program each file is, which names it misses, and the share of files that run",
     "plan": "list, show or forget the measurements by which engines are chosen",
     "tune": "measure how quick each engine is on this machine",
+    "completion": "print the script by which a shell completes commands and options",
 }
 EXAMPLES = """\
 examples:
