@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.formats.tensorflow import ops
-from dovetail.formats.tensorflow.ops import READ, SPECIAL
+from dovetail.formats.tensorflow.ops import BODIES, READ, SPECIAL, WRITE
 
 FAMILIES = sorted(path for path in Path(ops.__file__).parent.glob("*.py") if path.name != "__init__.py")
 
@@ -28,3 +28,12 @@ def _is_read_in(name: str, path: Path) -> bool:
 
 def test_each_family_is_imported():
     assert {path.stem for path in FAMILIES} <= {*vars(ops)}
+
+
+def test_one_family_has_all_that_reads_or_writes_a_type():
+    for type in {*READ, *SPECIAL, *WRITE, *BODIES}:
+        readers = [READ[type].body] if type in READ else []
+        readers += [SPECIAL[type]] if type in SPECIAL else []
+        writers = [one for table in (WRITE, BODIES) for _, one in table.get(type, ())]
+        modules = {getattr(one, "func", one).__module__ for one in [*readers, *writers] if one is not None}
+        assert len({module for module in modules if module.startswith(ops.__name__)}) <= 1, type

@@ -71,9 +71,9 @@ def _(xs: Sequence[Any]) -> Any:
     return total
 
 
-@special("ZerosLike AddN AddV2")
+@special("AddN AddV2")
 def _sum(node: Node) -> Any:
-    """Zeros or a sum of lists and of optional values, as gradients have them; of tensors, what rows compute."""
+    """A sum of lists and of optional values, as gradients have them; of tensors, what rows compute."""
     lists = [value for value in node.inputs if isinstance(value, TensorList)]
     others = [value for value in node.inputs if not isinstance(value, TensorList)]
     first, *others = lists if lists and all(is_tensor(x) and is_zero(x) for x in others) else node.inputs
@@ -82,7 +82,7 @@ def _sum(node: Node) -> Any:
     for index, value in enumerate(others, 1):
         if not isinstance(value, Optional if isinstance(first, Optional) else TensorList):
             raise node.refused(index, "no value as the first")
-    return first.zeros() if node.type == "ZerosLike" else reduce(lambda x, y: x.plus(y), others, first)
+    return reduce(lambda x, y: x.plus(y), others, first)
 
 
 @row("Div: x y")

@@ -12,8 +12,11 @@ from dovetail.core.base.read_limits import fold
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import constant_of, is_tensor, recorded, wanted, within
 from dovetail.formats.nodes.opaque import Unreadable
+from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.table import body, row, rows, special, writes
+from dovetail.formats.tensorflow.table import READ, body, row, rows, special, writes
+from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.values import Optional
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.formats.wire.tensors import array_of, shape_proto
 from dovetail.graph.operation import GraphTensor
@@ -57,6 +60,13 @@ def _identities(node: Node) -> Any:
         ops.identity(node.tensor(i)) if is_tensor(value) or getattr(value, "is_reference", False) else value
         for i, value in enumerate(node.inputs)
     ]
+
+
+@special("ZerosLike")
+def _zeros(node: Node) -> Any:
+    """Zeros in place of a list or of optional values, as gradients have them; of a tensor, what the row computes."""
+    x = node.inputs[0]
+    return x.zeros() if isinstance(x, (TensorList, Optional)) else by_row(READ[node.type], node)
 
 
 @row("Range: start stop step; Tidx:dtype")
