@@ -128,12 +128,14 @@ class Process:
             _, strategy = found[0]
             self.job = strategy, self.machine.starts[strategy]
             self.prepared.append(strategy)
+            policy.begin(self.state, strategy)
 
     def _go_on_with_job(self, seconds: float) -> None:
         if self.job is None:
             return
         strategy, left = self.job
         self.ledger.lose(min(seconds, left))
+        self.state.arms[strategy].cost += min(seconds, left)
         self.job = (strategy, left - seconds) if left > seconds else None
         if self.job is None:
             self.state.arms[strategy].is_ready = True

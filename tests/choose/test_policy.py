@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import statistics
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from dovetail.choose import ledger, policy
 from dovetail.choose.ledger import MOST, SHARE, Ledger, Room
 from dovetail.choose.policy import Arm, Estimate, State
+from dovetail.choose.report import trials
+from dovetail.core.base import config
 from dovetail.execute.choice import Strategy
 from tests.choose.simulated import Machine, Process, random_set, recorded
 from tests.conftest import SEED
@@ -298,6 +301,32 @@ def test_the_room_of_a_ledger():
     assert (early.most, late.most) == (MOST * ledger.QUIET / 2 - 0.1, MOST * 100 - 0.1)
     ledger_of_now.lose(-1.0)
     assert ledger_of_now.lost == 0.1
+
+
+def test_a_setting_forbids_trials(monkeypatch):
+    """Check a trial that costs nothing, one that has begun, and preparations."""
+    arms = [Arm(Strategy(n), Estimate(math.log(0.01 / (i + 1)), 1.0), is_ready=i < 2) for i, n in enumerate("abc")]
+    state = State({arm.strategy: arm for arm in arms}, done=10**6, current=Strategy("a"))
+    books = Ledger(started=0.0)
+    policy.next_call(state, books.room(100.0))
+    assert state.duel is not None and policy.next_jobs([state], books.room(100.0))
+    monkeypatch.setattr(config, "_has_trials", config.trials())  # restored at the end
+    config.set_trials(False)
+    assert policy.next_call(state, books.room(100.0))[0] == Strategy("a") and state.duel is None
+    assert not policy.next_jobs([state], books.room(100.0))
+    with pytest.raises(TypeError, match="must be True or False, not 1"):
+        config.set_trials(1)
+
+
+def test_a_report_says_why_a_candidate_was_tried():
+    process = random_set(2, 0.2)
+    process.run(seconds=100)
+    prepared = [strategy for strategy in process.state.arms if strategy in process.prepared]
+    sentences = trials(process.state)
+    assert sentences
+    for strategy, sentence in zip(prepared, sentences, strict=True):
+        assert re.fullmatch(rf"{strategy.name} was tried for [\d.e-]+ s because engine\d had lost [\d.e-]+ s", sentence)
+        assert process.state.arms[strategy].cost >= process.machine.starts[strategy]
 
 
 def test_a_candidate_may_cost_what_the_process_has_lost_without_it():

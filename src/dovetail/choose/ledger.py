@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dovetail.core.base import config
+
 SHARE = 0.05  # the part of the process' time that learning may take for gains that are only possible
 MOST = 0.5  # the part that all learning may take, also for what the process has lost so far
 QUIET = 10.0  # seconds after the first call in which learning has no share
@@ -34,6 +36,11 @@ class Room(NamedTuple):
         """
         return max(self.free, min(regret, self.most))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there are trials at all."""
+        return self.free > -math.inf
+
 
 @dataclass
 class Ledger:
@@ -53,7 +60,9 @@ class Ledger:
     started: float | None = None
 
     def room(self, now: float) -> Room:
-        """The seconds that learning may cost now."""
+        """The seconds that learning may cost now; no room if the program forbids trials."""
+        if not config.trials():
+            return Room(-math.inf)
         elapsed = 0.0 if self.started is None else now - self.started
         return Room((SHARE * elapsed if elapsed >= QUIET else 0.0) - self.lost, MOST * elapsed - self.lost)
 

@@ -22,7 +22,7 @@ from dovetail.choose import calibration, costs, policy, records
 from dovetail.choose.jobs import Preparing, job, nobody
 from dovetail.choose.ledger import Ledger
 from dovetail.choose.policy import Arm, Estimate, State
-from dovetail.choose.report import Report, rows
+from dovetail.choose.report import Report, rows, trials
 from dovetail.core.values.shapes import size_of
 from dovetail.core.values.state import held_by
 from dovetail.core.values.value_kinds import static_shape
@@ -267,7 +267,7 @@ class Measurer:
     def report(self) -> Report:
         """The times of all strategies, and the ledger."""
         elapsed = 0.0 if ledger.started is None else time.perf_counter() - ledger.started
-        return Report(rows(self.state), ledger.lost, elapsed)
+        return Report(rows(self.state), ledger.lost, elapsed, trials(self.state))
 
     def keep(self, is_last: bool = False) -> None:
         """Append new times to the records; at the end, also the number of steps and the report."""
@@ -370,9 +370,15 @@ def _prepare_next(now: float) -> None:
         measurer = next(m for m in live if m.state is state)
         plan = measurer.plans.get(strategy.group, nobody)()
         if plan is not None:
-            job.begin(plan, strategy, ledger.lose)
+            policy.begin(state, strategy)
+            job.begin(plan, strategy, functools.partial(_pay, state.arms[strategy]))
             return
         measurer.wants_group = strategy.group > 1
+
+
+def _pay(arm: Arm, seconds: float) -> None:
+    arm.cost += seconds
+    ledger.lose(seconds)
 
 
 ledger = Ledger()

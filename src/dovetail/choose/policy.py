@@ -88,6 +88,9 @@ class Arm:
         occasions: the number of trials in which it was the challenger.
         again: the number of the graph's steps from which the next of them may begin.
         doubt: the least spread of its estimate, after a surprise.
+        cost: the seconds that preparing and trying it has cost.
+        instead: the strategy that ran before it was prepared.
+        regret: the seconds that this one had lost by then.
         is_bare: whether the prediction leaves out the program's own work between two calls, which times include.
         belief: the estimate until the next time comes, and before it whether spreads were widened.
     """
@@ -104,6 +107,9 @@ class Arm:
     occasions: int = 0
     again: int = 0
     doubt: float = 0.0
+    cost: float = 0.0
+    instead: Strategy | None = None
+    regret: float = 0.0
     is_bare: bool = False
     belief: tuple[bool, Estimate] | None = None
 
@@ -361,9 +367,9 @@ def next_call(state: State, room: Room) -> tuple[Strategy, bool]:
     """
     best = champion(state)
     assert best is not None
-    if state.duel is not None and not _can_go_on(state, state.duel):
+    if state.duel is not None and not (room.is_open and _can_go_on(state, state.duel)):
         state.duel = None
-    if state.duel is None:
+    if state.duel is None and room.is_open:
         state.duel = _new_duel(state, best, room)
     if state.duel is None:
         return best.strategy, best.calls >= WARM
@@ -401,6 +407,12 @@ def next_jobs(states: Sequence[State], room: Room) -> list[tuple[State, Strategy
         if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0 and p.cost <= room.of(p.regret)
     ]
     return [(states[number], strategy) for _, _, number, strategy in sorted(jobs, reverse=True)]
+
+
+def begin(state: State, strategy: Strategy) -> None:
+    """Take in that a strategy is prepared now, and why."""
+    arm, best = state.arms[strategy], champion(state)
+    arm.instead, arm.regret = None if best is None else best.strategy, prospect(state, arm).regret
 
 
 def visit(state: State, place: str) -> None:
@@ -444,6 +456,7 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
         if strategy == duel.challenger:
             lost = strategy.group * max(0.0, seconds - math.exp(estimate(state.arms[duel.champion]).mean))
             duel.lost += lost
+            arm.cost += lost
         if counts:
             (duel.mine if strategy == duel.challenger else duel.theirs).append(seconds)
     if counts:

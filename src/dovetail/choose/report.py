@@ -18,6 +18,7 @@ class Report(NamedTuple):
         rows: the strategies of the graph.
         lost: seconds that learning has cost in the process, for all its graphs.
         elapsed: seconds since its first call.
+        trials: a sentence for each candidate that was prepared; records on disk leave them out.
 
     Example:
         >>> from dovetail.execute.choice import Strategy
@@ -29,15 +30,32 @@ class Report(NamedTuple):
     rows: Sequence[Row] = ()
     lost: float = 0.0
     elapsed: float = 0.0
+    trials: Sequence[str] = ()
 
     def __str__(self) -> str:
         spent = [f"learning has cost {self.lost:.2g} s of {self.elapsed:.3g} s"] if self.elapsed else []
-        return "\n".join([*map(str, self.rows), *spent])
+        return "\n".join([*map(str, self.rows), *self.trials, *spent])
 
 
 def rows(state: State) -> list[Row]:
     """The rows of a graph."""
     return [_row(state, arm) for arm in state.arms.values()]
+
+
+def trials(state: State) -> list[str]:
+    """A sentence for each candidate that was prepared: the cost, and what the process had lost without it.
+
+    Example:
+        >>> from dovetail.execute.choice import Strategy
+        >>> jax = Arm(Strategy("jax"), policy.UNPREDICTED, cost=2.6, instead=Strategy("numpy"), regret=4.3)
+        >>> trials(State({jax.strategy: jax}))
+        ['jax was tried for 2.6 s because numpy had lost 4.3 s']
+    """
+    return [
+        f"{arm.strategy.name} was tried for {arm.cost:.2g} s because {arm.instead.name} had lost {arm.regret:.2g} s"
+        for arm in state.arms.values()
+        if arm.instead is not None
+    ]
 
 
 def _row(state: State, arm: Arm) -> Row:

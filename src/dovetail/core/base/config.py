@@ -16,6 +16,7 @@ _settings = dict(DEFAULTS)
 version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
 of_calls: tuple[object, ...] = version  # the same for eager calls, which a profile also changes; it changes no trace
 register_context(lambda: version)
+_has_trials = True
 is_profiled = False  # whether a profile is open, whose calls take more time
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
@@ -74,6 +75,30 @@ def set_image_data_format(value: str) -> None:
         ValueError: it is not one of `DATA_FORMATS`.
     """
     _set("image_data_format", value, DATA_FORMATS)
+
+
+def trials() -> bool:
+    """Whether the engine "auto" prepares and tries further candidates while a program runs.
+
+    Example:
+        >>> trials()
+        True
+    """
+    return _has_trials
+
+
+def set_trials(value: bool) -> None:
+    """Set whether the engine "auto" prepares and tries further candidates, from the next call on.
+
+    Without trials, a graph stays where it is: on the engine that predictions and earlier measurements chose.
+
+    Raises:
+        TypeError: the value is no bool.
+    """
+    global _has_trials
+    if not isinstance(value, bool):
+        raise op_error(TypeError, "set_trials", f"it must be True or False, not {value!r}.")
+    _has_trials = value
 
 
 def note_memory() -> None:
