@@ -158,7 +158,7 @@ def _start() -> None:
         return
     _is_loaded = True
     from dovetail import engines, ops
-    from dovetail.core.base import memory
+    from dovetail.core.base import memory, tracebacks
     from dovetail.core.base.hooks import hooks
     from dovetail.core.engines.engine_registry import BUILT_IN
     from dovetail.interop import import_hooks
@@ -170,6 +170,7 @@ def _start() -> None:
     hooks.run_keras = lambda: _import_module("keras_dovetail")
     memory.follow_environment()
     import_hooks.install()
+    tracebacks.install()
 
 
 def _is_command() -> bool:

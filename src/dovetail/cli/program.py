@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import dovetail.cli
@@ -21,11 +18,12 @@ from dovetail.compat.run import Program, running
 from dovetail.compat.run.missing import missing, said
 from dovetail.compat.source.sources import PYTHON_2, Unread
 from dovetail.core.base.optional_api import spec_of
+from dovetail.core.base.tracebacks import leave_out, report
 from dovetail.core.engines.engine_registry import AUTO, list_engines, set_engine
 from dovetail.observe.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
-OURS = os.path.dirname(dovetail.cli.__file__), os.path.dirname(running_package.__file__), "<frozen "
+OURS = os.path.dirname(dovetail.cli.__file__), (os.path.dirname(running_package.__file__), "<frozen ")
 LACKS_NAMES = 3  # the exit status of a program that needs a name that is not offered
 
 
@@ -89,7 +87,8 @@ def _said(unread: Unread) -> str:
 
 def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
     """Run a program as Python does; one that lacks names ends with the list of them."""
-    with _reported(), stack:
+    leave_out(*OURS)
+    with stack:
         try:
             run()
         except (AttributeError, ImportError) as error:
@@ -99,35 +98,15 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
             names = missing(program.uses, program.imports)
             if not any(each.message in str(error) for each in names):
                 raise
-            _report(type(error), error, error.__traceback__)
+            report(type(error), error, error.__traceback__)
             print(f"\ndovetail: {len(names)} names of this program are not offered:\n{said(names)}", file=sys.stderr)
             raise SystemExit(LACKS_NAMES) from None
         except SyntaxError as error:
             old = [each for each in program.unread if os.path.realpath(each.place.path) == error.filename]
             if not old:
                 raise
-            _report(type(error), error, error.__traceback__)
+            report(type(error), error, error.__traceback__)
             raise SystemExit(f"\ndovetail: {_said(old[0])}") from None
-
-
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Let Python report an error that leaves the `with` block by `_report`, unless the program set a hook for errors.
-
-    A caller may catch the error and go on: others are reported as before.
-    """
-    before = sys.excepthook
-    try:
-        yield
-    except BaseException as error:
-        own = error
-
-        def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-            (_report if error is own else before)(kind, error, trace)
-
-        if sys.excepthook is before and not isinstance(error, SystemExit):  # Python reports no SystemExit
-            sys.excepthook = report
-        raise
 
 
 def _package(error: BaseException) -> str:
@@ -153,27 +132,3 @@ def profiled(run: Callable[[], None], trace: Path | None) -> None:
         print(taken, file=sys.stderr)
         if trace is not None:
             taken.save(trace)
-
-
-def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print an error as Python does, without the frames of this command."""
-    each: BaseException | None = error
-    while each is not None:
-        each.__traceback__ = _without_ours(each.__traceback__)
-        each = each.__cause__ or each.__context__
-    traceback.print_exception(error)  # it knows the lines of cells
-
-
-def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback that begins with the program's first frame, and has no frame that imports for it."""
-    frames: list[TracebackType] = []
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name.startswith(OURS[0]):
-            frames.clear()
-        elif not name.startswith(OURS):
-            frames.append(trace)
-        trace = trace.tb_next
-    for earlier, later in itertools.zip_longest(frames, frames[1:]):
-        earlier.tb_next = later
-    return frames[0] if frames else None

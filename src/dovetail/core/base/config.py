@@ -10,6 +10,8 @@ from dovetail.core.base.memory import keep_memory as keep_memory
 from dovetail.core.base.memory import set_keep_memory as set_keep_memory
 from dovetail.core.base.read_limits import read_limits as read_limits
 from dovetail.core.base.read_limits import set_read_limits as set_read_limits
+from dovetail.core.base.tracebacks import set_whole_tracebacks as set_whole_tracebacks
+from dovetail.core.base.tracebacks import whole_tracebacks as whole_tracebacks
 
 DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _settings = dict(DEFAULTS)

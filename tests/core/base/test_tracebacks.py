@@ -1,0 +1,116 @@
+"""Tracebacks of uncaught errors: the user's frames, the file with the whole one, the setting, and other hooks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dovetail as dt
+from dovetail.core.base import tracebacks
+from tests.libraries import require
+
+LAYER = """\
+import keras_dovetail, keras
+from dovetail import backend as K
+class Own(keras.layers.Layer):
+    def call(self, x):
+        return {}
+keras.Sequential([keras.Input((3,)), Own()])
+"""
+ERRORS = {  # program → the lines of its frames, and words of its message
+    "import dovetail.compat.tensorflow as tf\na = tf.ones((2, 3))\ntf.matmul(a, a)\n": ([3], "inner dimensions"),
+    LAYER.format("K.dot(x, K.ones((7, 2)))"): ([6, 5], "inner dimensions"),
+    LAYER.format("keras.ops.reshape(x, (5, 5))"): ([6, 5], "shape (5, 5)"),
+    "import dovetail as dt\ndt.load('nothing.safetensors')\n": ([2], "nothing.safetensors"),
+    "import dovetail as dt\ndt.engine('abacus').__enter__()\n": ([2], "there is no engine 'abacus'"),
+    "import dovetail as dt\ndef f():\n    dt.ops.mean(dt.ops.ones((2, 3)), axis=5)\nf()\n": ([4, 3], "the axis 5"),
+}
+
+
+def told(folder: Path, program: str, **variables: str) -> str:
+    """What a program that fails prints to stderr."""
+    (folder / "program.py").write_text(program)
+    env = os.environ | {"TMPDIR": str(folder)} | variables
+    done = subprocess.run([sys.executable, "program.py"], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def lines(text: str) -> list[tuple[str, int]]:
+    """The file and line of each frame."""
+    return [(Path(file).name, int(line)) for file, line in re.findall(r'  File "(.+)", line (\d+)', text)]
+
+
+@pytest.mark.parametrize("program", ERRORS, ids=lambda text: text.strip().splitlines()[-1])
+def test_frames_of_libraries_are_left_out(program, tmp_path):
+    if "keras" in program:
+        require("keras", "it has the layer")
+    numbers, words = ERRORS[program]
+    text = told(tmp_path, program)
+    assert lines(text) == [("program.py", number) for number in numbers] and words in text
+    title, _, path = text.splitlines()[-1].rpartition(" ")
+    assert title == tracebacks.TITLE and Path(path).parent == tmp_path
+    whole = Path(path).read_text()
+    assert len(lines(whole)) > len(numbers) and {*lines(text)} <= {*lines(whole)}
+    known = told(tmp_path, program, DOVETAIL_WHOLE_TRACEBACKS="1")
+    assert lines(known) == lines(whole) and tracebacks.TITLE not in known
+
+
+CHAINED = """\
+import dovetail as dt
+try:
+    dt.ops.ones(2) + dt.ops.ones(3)
+except ValueError as error:
+    raise KeyError("mine") from error
+"""
+
+
+def test_errors_that_follow_each_other(tmp_path):
+    text = told(tmp_path, CHAINED)
+    assert lines(text) == [("program.py", 3), ("program.py", 5)] and "direct cause of the following" in text
+    assert lines(told(tmp_path, CHAINED.replace("from error", "from None"))) == [("program.py", 5)]
+
+
+def test_other_errors_are_as_python_prints_them(tmp_path):
+    program = "import json\njson.loads('{')\n"
+    assert told(tmp_path, f"import dovetail; {program}").replace("import dovetail; ", "") == told(tmp_path, program)
+
+
+def test_hooks_of_programs_stay(tmp_path):
+    program = "import sys\n{}\ndt.ops.ones(2) + dt.ops.ones(3)\n"
+    own = "sys.excepthook = lambda *error: print('mine', file=sys.stderr)"
+    assert told(tmp_path, program.format(f"{own}\nimport dovetail as dt")) == "mine\n"
+    assert told(tmp_path, program.format(f"import dovetail as dt\n{own}")) == "mine\n"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    program = next(iter(ERRORS)).replace("import", "import tempfile; tempfile.tempdir = '/nowhere'; import", 1)
+    assert len(lines(told(tmp_path, program))) > 3
+
+
+def test_the_error_itself_keeps_its_frames(caplog):
+    """Debuggers and `logging.exception` read them."""
+    with pytest.raises(ValueError) as caught:
+        dt.ops.ones(2) + dt.ops.ones(3)
+    assert any("dispatch.py" in str(entry.path) for entry in caught.traceback)
+
+
+def test_the_setting(capsys):
+    assert not dt.config.whole_tracebacks()
+    dt.config.set_whole_tracebacks(True)
+    try:
+        assert dt.config.whole_tracebacks()
+        with pytest.raises(ValueError) as caught:
+            dt.ops.ones(2) + dt.ops.ones(3)
+        tracebacks.report(ValueError, caught.value, caught.value.__traceback__)
+        assert "dispatch.py" in capsys.readouterr().err
+    finally:
+        dt.config.set_whole_tracebacks(False)
+    with pytest.raises(TypeError, match="must be True or False, not 3"):
+        dt.config.set_whole_tracebacks(3)
+    tracebacks._is_whole = None
