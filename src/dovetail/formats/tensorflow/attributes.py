@@ -102,17 +102,21 @@ class Attributes:
             if default is MISSING:
                 raise Unreadable(f"it has no attribute {name!r}")
             return default
-        if theirs is not None and not _is_of_kind(self._node.attr[name], theirs.kind):
-            raise Unreadable(f"its attribute {name!r} is no {theirs.kind}")
-        value = self.given(name)
+        value = self.given(name, "" if theirs is None else theirs.kind)
         if theirs is not None and theirs.kind == "string" and value not in (theirs.allowed or [value]):
             raise Unreadable(f"its attribute {name!r} is {value!r}, not one of {theirs.allowed}")
         if not isinstance(value, kind):
             raise Unreadable(f"its attribute {name!r} is {value!r}")
         return value
 
-    def given(self, name: str) -> Any:
-        """The value of an attribute that the node has."""
+    def given(self, name: str, kind: str) -> Any:
+        """The value of an attribute that the node has; `kind` is TensorFlow's word, empty if it is not known.
+
+        Raises:
+            Unreadable: it is of another kind.
+        """
+        if kind and not _is_of_kind(self._node.attr[name], kind):
+            raise Unreadable(f"its attribute {name!r} is no {kind}")
         return value_of(self._node.attr[name])
 
     @property

@@ -57,7 +57,7 @@ class Given(Attributes):
     def __init__(self, type: str, values: Mapping[str, Any]) -> None:
         super().__init__(SimpleNamespace(op=type, attr=values))
 
-    def given(self, name: str) -> Any:
+    def given(self, name: str, kind: str) -> Any:
         return self._node.attr[name]
 
 
