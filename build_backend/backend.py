@@ -18,7 +18,7 @@ from setuptools.build_meta import *  # noqa: F403  # the other hooks are setupto
 
 NAME = "keras_dovetail.pth"
 IS_ASKED = '__import__("os").environ.get("KERAS_BACKEND") == "dovetail"'
-FIND = '__import__("keras_dovetail") and __import__("sys").meta_path[0].find_spec(name, *rest)'  # of the finder it adds
+FIND = '__import__("keras_dovetail").finder.installed().find_spec(name, *rest)'
 LINE = (
     f'import sys; __import__("keras_dovetail") if {IS_ASKED} else sys.meta_path.insert(0, type("KerasOnDovetail", (), '
     f'{{"find_spec": staticmethod(lambda name, *rest: {FIND} if name == "keras" and {IS_ASKED} else None)}}))\n'

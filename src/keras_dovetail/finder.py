@@ -57,12 +57,17 @@ def install() -> None:
     Raises:
         ImportError: Keras was imported before, on another backend.
     """
-    if not any(type(each) is _Finder for each in sys.meta_path):  # it stays when Keras reloads itself
+    if installed() is None:  # it stays when Keras reloads itself
         if "keras" in sys.modules:
             advice = "import keras_dovetail first, or set KERAS_BACKEND=dovetail in the environment"
             raise ImportError(f"keras was imported before keras_dovetail, on another backend: {advice}.")
         sys.meta_path.insert(0, _Finder())
     os.environ["KERAS_BACKEND"] = BACKEND
+
+
+def installed() -> _Finder | None:
+    """The finder that `install` added; `keras_dovetail.pth` asks it, too."""
+    return next((each for each in sys.meta_path if type(each) is _Finder), None)
 
 
 class _Finder(MetaPathFinder):
