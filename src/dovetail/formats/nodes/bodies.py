@@ -119,8 +119,7 @@ def _clip(op: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 def _has_other_rank(operation: Operation) -> bool:
-    shape: Any = operation.inputs[0].shape
-    return len(operation.attrs.get("repeats", ())) not in (0, len(shape))
+    return len(operation.attrs.get("repeats", ())) not in (0, rank_of(operation.inputs[0]))
 
 
 def _tile(op: Any, x: Any, repeats: Sequence[int]) -> Any:

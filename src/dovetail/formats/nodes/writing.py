@@ -12,10 +12,24 @@ from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import record_on
 from dovetail.core.values.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.ops.shapes.shape import known_dims
 
 When = Callable[[Operation], bool]
 Table = dict[str, list[tuple[When, Callable[..., Any]]]]  # op type → functions, and the operations that each is for
 Added = TypeVar("Added", bound=Callable[..., Any])
+
+
+class Shapes(Sequence[Any]):
+    """The shapes of tensors; asking for one of unknown rank raises `UnknownRank`."""
+
+    def __init__(self, tensors: Sequence[GraphTensor]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, index: Any) -> Any:
+        return known_dims(self._tensors[index])
+
+    def __len__(self) -> int:
+        return len(self._tensors)
 
 
 def unique(name: str, names: set[str]) -> str:
@@ -77,9 +91,9 @@ class Place:
         self.nodes, self.operation, self.name, self.inputs = nodes, operation, name, inputs
 
     @property
-    def shapes(self) -> list[Any]:
+    def shapes(self) -> Shapes:
         """The shapes of the operation's inputs."""
-        return [tensor.shape for tensor in self.operation.inputs]
+        return Shapes(self.operation.inputs)
 
     def results(self, values: list[Any]) -> list[Any]:
         """The values of the operation's results, for those that other nodes give."""

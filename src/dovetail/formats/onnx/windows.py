@@ -18,7 +18,7 @@ WINDOW = "kernel_shape:size strides dilations pads auto_pad:auto"
 
 
 def paddings(
-    x: Any, size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Any, auto: str
+    x: Any, size: Sequence[Any], strides: Sequence[int], dilations: Sequence[int], pads: Any, auto: str
 ) -> list[tuple[Any, Any]]:
     """The widths before and after each spatial axis.
 

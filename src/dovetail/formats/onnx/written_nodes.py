@@ -13,7 +13,7 @@ from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.nodes import writing
 from dovetail.formats.nodes.kernels import Casts, casts
 from dovetail.formats.nodes.rows import Input, Row
-from dovetail.formats.nodes.writing import unique
+from dovetail.formats.nodes.writing import Shapes, unique
 from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form
 from dovetail.formats.onnx.table import WRITTEN
@@ -251,9 +251,9 @@ class Place(writing.Place):
         return exists(type, self.opset)
 
     @property
-    def made(self) -> list[Any]:
+    def made(self) -> Shapes:
         """The shapes of the operation's results."""
-        return [tensor.shape for tensor in self.operation.outputs]
+        return Shapes(self.operation.outputs)
 
     def lacking(self, what: str, first: int) -> Exception:
         """The error for an operation whose node the opset lacks."""

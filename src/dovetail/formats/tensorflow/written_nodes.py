@@ -24,6 +24,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.shape_values import known_value
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.ops.linalg.systems import real_dtype
+from dovetail.ops.shapes.shape import rank_of
 
 if TYPE_CHECKING:
     from dovetail.formats.tensorflow.writing import Writer
@@ -375,7 +376,4 @@ def _static(place: Place, param: str) -> Any:
     value = operation.attrs[param]
     if value is not None:
         return value
-    shape = operation.inputs[0].shape
-    if shape is None:
-        raise place.refused(ValueError, f"its {param} is None, so the rank of its input must be known.")
-    return [*range(len(shape))][:: -1 if operation.type == "Transpose" else 1]
+    return [*range(rank_of(operation.inputs[0]))][:: -1 if operation.type == "Transpose" else 1]

@@ -367,13 +367,13 @@ def size(x: Any) -> Any:
     return count
 
 
-def known_dims(x: Any) -> tuple[int | None, ...]:
+def known_dims(x: Any) -> tuple[Any, ...]:
     """The dimensions, with None for those that are not known.
 
     Raises:
         UnknownRank: their number is not known.
     """
-    known: tuple[int | None, ...] | None = static_shape(x)
+    known: tuple[Any, ...] | None = static_shape(x)
     if known is None:
         raise UnknownRank(f"the rank of {x!r} is not known; give it with set_shape, or reshape the tensor.")
     return known

@@ -234,8 +234,7 @@ def _cut(place: Place, whole: Ref, sizes: Ref, windows: Windows, layout: str) ->
 
 
 def _is_unknown(operation: Operation) -> bool:
-    shape: Any = operation.inputs[0].shape
-    sizes, _ = image_of(shape, operation.attrs["data_format"])
+    sizes, _ = image_of(known_dims(operation.inputs[0]), operation.attrs["data_format"])
     return operation.attrs["padding"] == "same" and None in sizes and max(operation.attrs["strides"]) > 1
 
 
@@ -321,7 +320,7 @@ def _given_back(x: Any, layout: str) -> Any:
 def _rows(x: Any, window: Sequence[int], groups: int, strides: Any, padding: Any, dilations: Any) -> tuple[Any, Any]:
     """The windows as rows of each group, (groups, windows, elements), and the sizes (batch, windows...)."""
     windows = OPS["SlidingWindows"](x, tuple(window), strides, dilations, padding, 0.0)
-    count, per = int(np.prod(window)), x.shape[-1] // groups
+    count, per = int(np.prod(window)), known_dims(x)[-1] // groups
     split = ops.transpose(ops.reshape(windows, (-1, count, groups, per)), (2, 0, 1, 3))
     return ops.reshape(split, (groups, -1, count * per)), dims_of(windows)[: len(window) + 1]
 
@@ -329,7 +328,7 @@ def _rows(x: Any, window: Sequence[int], groups: int, strides: Any, padding: Any
 @body(" ".join(CONVOLUTIONS[""]), _is_wide)
 def _wide(op: Any, x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, layout: str) -> Any:
     x, (*window, per, filters) = _channels_last(x, layout), kernel.shape
-    groups = x.shape[-1] // per
+    groups = known_dims(x)[-1] // per
     rows, sizes = _rows(x, window, groups, strides, padding, dilations)
     columns = ops.transpose(ops.reshape(kernel, (-1, groups, filters // groups)), (1, 0, 2))
     products = ops.transpose(ops.matmul(rows, columns), (1, 0, 2))
@@ -341,7 +340,7 @@ def _wide_to_kernel(
     op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, layout: str
 ) -> Any:
     x, g, (*window, per, filters) = _channels_last(x, layout), _channels_last(g, layout), sizes
-    groups = x.shape[-1] // per
+    groups = known_dims(x)[-1] // per
     rows, _ = _rows(x, window, groups, strides, padding, dilations)
     columns = ops.transpose(ops.reshape(g, (-1, groups, filters // groups)), (1, 0, 2))
     products = ops.matmul(ops.transpose(rows, (0, 2, 1)), columns)

@@ -18,7 +18,7 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.nodes import Node, Weight
 from dovetail.formats.onnx.table import row, special
 from dovetail.ops.image.kernels import cubic, triangle
-from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
+from dovetail.ops.shapes.shape import dims_of, rank_of
 
 
 def reflected(x: Any, low: float, high: float) -> Any:
@@ -32,9 +32,7 @@ def reflected(x: Any, low: float, high: float) -> Any:
 
 def elements_at(x: Any, places: Sequence[Any], padding: str, borders: Sequence[tuple[float, float]]) -> Any:
     """Elements (batch, channels, points) at positions, a tensor (batch, points) of whole numbers for each axis."""
-    sizes = list(known_dims(x)[2:])
-    if None in sizes:
-        raise Unreadable("the sizes of its input must be known")
+    sizes = [known_size(x, axis) for axis in range(2, rank_of(x))]
     inside, flat = None, 0
     for at, size, border in zip(places, sizes, borders, strict=True):
         if padding == "reflection":
@@ -72,9 +70,8 @@ def corners_at(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: A
 def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = "zeros") -> Any:
     """Elements between those of an image; the last axis of the grid has the positions of the axes backwards."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-    sizes, rank = list(known_dims(x)[2:]), rank_of(x) - 2
-    if None in sizes:
-        raise Unreadable("the sizes of its input must be known")
+    rank = rank_of(x) - 2
+    sizes = [known_size(x, axis) for axis in range(2, rank_of(x))]
     dims = dims_of(grid)
     points = ops.reshape(grid, [dims[0], -1, rank])
     points = ops.where(ops.less(ops.absolute(points), 2.0**30), points, -1.0)  # ONNX Runtime does so, also for NaN

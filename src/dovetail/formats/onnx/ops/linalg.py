@@ -113,8 +113,7 @@ def _einsum(op: Any, inputs: Any, equation: str) -> Any:
 def _dots(operation: Operation, number: int) -> int:
     """The number of axes for which the ellipsis of an input stands."""
     part = operation.attrs["equation"].partition("->")[0].split(",")[number].strip()
-    shape: Any = operation.inputs[number].shape
-    return len(shape) - len(part) + 3 if "..." in part else 0
+    return rank_of(operation.inputs[number]) - len(part) + 3 if "..." in part else 0
 
 
 @body("LogMatrixDeterminant", of("float32", "float64"))

@@ -95,7 +95,7 @@ def _placeholder(place: Place, dtype: Any, shape: Any, known: Any) -> list[Ref]:
 
 @writes("PlaceholderWithDefault")
 def _write_default(place: Place, x: Ref, shape: Any, any_rank: bool) -> list[Ref]:
-    known = place.shapes[0] if shape is None and not any_rank else shape
+    known = place.operation.inputs[0].shape if shape is None and not any_rank else shape
     return place.result("PlaceholderWithDefault", x, shape=shape_proto(known))
 
 

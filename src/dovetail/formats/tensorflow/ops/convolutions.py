@@ -16,7 +16,7 @@ from dovetail.formats.tensorflow.ops.windows import channels_first, channels_las
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
 from dovetail.graph.operation import Operation
-from dovetail.ops.shapes.shape import dims_of, rank_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 _CONVOLUTION = "strides@spatial padding@padding dilations@dilations data_format@layout"
 
@@ -216,7 +216,7 @@ def _with_pads(op: Any, x: Any, kernel: Any, strides: Any, padding: Any, dilatio
 
 @body(_TWO, _has_groups)
 def _grouped(op: Any, x: Any, kernel: Any, *moves: Any) -> Any:
-    count = x.shape[-1] // kernel.shape[-2]
+    count = known_dims(x)[-1] // known_dims(kernel)[-2]
     parts = zip(ops.split(x, count, -1), ops.split(kernel, count, -1), strict=True)
     return ops.concatenate([op(*part, *moves) for part in parts], -1)
 
@@ -240,7 +240,7 @@ def _padded_input(op: Any, sizes: Any, kernel: Any, g: Any, strides: Any, paddin
 @body(_THREE, _has_groups)
 def _grouped_input(op: Any, sizes: Any, kernel: Any, g: Any, *moves: Any) -> Any:
     *others, channels = (sizes[i] for i in range(rank_of(g)))
-    count = channels // kernel.shape[-2]
+    count = channels // known_dims(kernel)[-2]
     parts = zip(ops.split(kernel, count, -1), ops.split(g, count, -1), strict=True)
     return ops.concatenate([op([*others, channels // count], *part, *moves) for part in parts], -1)
 
@@ -266,6 +266,6 @@ def _padded_kernel(op: Any, x: Any, sizes: Any, g: Any, strides: Any, padding: A
 @body(_KERNELS, _has_groups)
 def _grouped_kernel(op: Any, x: Any, sizes: Any, g: Any, *moves: Any) -> Any:
     *others, outer = sizes
-    count = x.shape[-1] // sizes[-2]
+    count = known_dims(x)[-1] // sizes[-2]
     parts = zip(ops.split(x, count, -1), ops.split(g, count, -1), strict=True)
     return ops.concatenate([op(a, [*others, outer // count], b, *moves) for a, b in parts], -1)

@@ -11,7 +11,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.spec import TensorSpec
 from dovetail.formats.tensorflow.table import body, row, rows, writes
 from dovetail.formats.tensorflow.written_nodes import Place, Ref
-from dovetail.ops.shapes.shape import dims_of, rank_of
+from dovetail.ops.shapes.shape import dims_of, known_dims, rank_of
 
 rows("""
 MatMul: x y; transpose_a transpose_b grad_a grad_b
@@ -190,7 +190,7 @@ def _einsum(op: Any, inputs: Sequence[Any], equation: str) -> Any:
     return product
 
 
-@body("MatrixSolve", lambda operation: operation.inputs[0].shape[:-2] != operation.inputs[1].shape[:-2])
+@body("MatrixSolve", lambda operation: known_dims(operation.inputs[0])[:-2] != known_dims(operation.inputs[1])[:-2])
 def _solve(op: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
     shapes = [ops.zeros(dims_of(x)[:-2]) for x in (matrix, rhs)]
     batch = dims_of(ops.add(*shapes))

@@ -84,7 +84,7 @@ def _(a: Any, b: Any, dtype: Any) -> Any:
         except ValueError:
             raise Unreadable(f"the shapes {a} and {b} do not broadcast") from None
     shapes = [ops.convert(shape, dtype=dtype) for shape in (a, b)]
-    ranks = [known_dims(shape)[0] for shape in shapes]
+    ranks: list[Any] = [known_dims(shape)[0] for shape in shapes]
     if None in ranks:
         raise Unreadable("the rank of a shape is not known")
     ones = (ops.ones([max(ranks) - rank], dtype) for rank in ranks)
