@@ -55,6 +55,25 @@ def test_a_sequence_of_many_parts_is_a_node_that_is_not_computed():
     assert "at most 1000 are unrolled" in read.opaque["s"]
 
 
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ("y = Softmax <axis = [0]> (x)", "its attribute 'axis' has the type INTS, not INT"),
+        ("y = Transpose <perm = 1> (x)", "its attribute 'perm' has the type INT, not INTS"),
+        ("q = SequenceConstruct (x) y = ConcatFromSequence (q)", "it has no attribute 'axis'"),
+        ("y = Gemm (x)", "it has no b"),
+        ("y = OptionalGetElement ()", "its input 0 is missing"),
+        ("y = MaxPool (x)", "it has no kernel_shape"),
+        ("y = MaxPool <kernel_shape = [2, 2]> (x)", "it takes an input of 4 axes"),
+        ('y = ScatterElements <reduction = "most"> (x, i, x)', "'most' is none of 'none', 'add'"),
+    ],
+)
+def test_a_node_that_lacks_something_says_what(node, reason):
+    graph = f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[2, 3] x, int64[2, 3] i) => (float[k] y) {{ {node} }}"""
+    assert reason in dt.onnx.load(parse_model(graph)).opaque["y"]
+
+
 def test_strings_that_many_indices_take_are_a_node_that_is_not_computed():
     nodes, weights = "i = ConstantOfShape (n) y = Gather (c, i)", 'string[1] c = {"a"}, int64[1] n = {100000000}'
     assert "needs integer tensors" in dt.onnx.load(model(nodes, weights)).opaque["y"]

@@ -305,6 +305,35 @@ def test_hostile_graphs_are_refused_with_the_place(tmp_path, build, message):
     assert time.perf_counter() - start < 5
 
 
+def an_attribute_of_another_kind(graph: Any) -> None:
+    constant(graph, "x", np.ones((2, 2), "float32"))
+    node(graph, "Pack", "z", "x", axis=TENSORFLOW.AttrValue(s=b"0"), N=TENSORFLOW.AttrValue(i=1))
+
+
+def a_word_that_is_not_allowed(graph: Any) -> None:
+    constant(graph, "x", np.ones((2, 2), "float32"))
+    node(graph, "MirrorPad", "z", "x", "x", mode=TENSORFLOW.AttrValue(s=b"NEAREST"))
+
+
+def an_input_too_few(graph: Any) -> None:
+    constant(graph, "x", np.ones((2, 2), "float32"))
+    node(graph, "TopKV2", "z", "x", T=TENSORFLOW.AttrValue(type=FLOAT))
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (an_attribute_of_another_kind, "its attribute 'axis' is no int"),
+        (a_word_that_is_not_allowed, "its attribute 'mode' is 'NEAREST', not one of"),
+        (an_input_too_few, "it has 1 inputs, and the op takes 2"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_node_that_lacks_something_says_what(tmp_path, build, reason):
+    with pytest.raises(NotImplementedError, match=reason):
+        saved_model.load(written(tmp_path, build)).results("z")()
+
+
 @pytest.mark.parametrize("build", TOO_MUCH, ids=lambda build: build.__name__)
 def test_graphs_that_ask_for_too_much_are_refused_with_the_limit(tmp_path, build):
     path = written(tmp_path, build)
