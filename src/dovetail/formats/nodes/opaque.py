@@ -33,10 +33,10 @@ class Unreadable(Exception):
     """A node that has no equivalent here; the text is the reason."""
 
 
-class Words(dict[str, Any]):
-    """A table by words of a file; asking for any other word raises `Unreadable`."""
+class Words(dict[Any, Any]):
+    """A table by words or numbers of a file; asking for any other one raises `Unreadable`."""
 
-    def __missing__(self, word: str) -> Any:
+    def __missing__(self, word: Any) -> Any:
         raise Unreadable(f"{word!r} is none of {', '.join(map(repr, self))}")
 
 

@@ -26,7 +26,9 @@ TESTS: dict[str, Callable[[Any, Any], Any]] = {  # in the order of the numbers o
     "NEQ": ops.not_equal,
 }
 EQUAL, MEMBER = 4, 6  # numbers of modes
-LINK_NUMBERS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # in the order of the numbers of version 5
+LINK_NUMBERS = Words(
+    enumerate(("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
+)  # in the order of the numbers of version 5
 # a word for the way in which leaves' numbers become one → how a number is added to a result, and the result of none
 SUMS: Mapping[str, tuple[Callable[..., Any], float]] = Words(
     {
@@ -86,6 +88,8 @@ class Trees(NamedTuple):
         features, limits = recorded(self.features, "int32"), recorded(self.limits, x.dtype)
         yes, no, modes = (recorded(part, "int32") for part in (self.yes, self.no, self.modes))
         used = np.unique(self.modes[self.yes != self.no]).tolist()
+        if not {*used} <= {*range(len(TESTS))}:
+            raise Unreadable(f"its tests have the numbers {used}, and there are {len(TESTS)}")
 
         def step(_: Any, at: Any) -> Any:
             value, limit = ops.take_along_axis(x, ops.take(features, at, 0), 1), ops.take(limits, at, 0)
@@ -149,9 +153,22 @@ def _list(node: Node, name: str) -> Array:
     return np.asarray(node.attrs.get(f"{name}_as_tensor", node.attrs.get(name, ())))
 
 
+def _aligned(node: Node, prefix: str, *names: str) -> None:
+    """Check that lists of a node, which have a prefix before their names, are equally long.
+
+    Raises:
+        Unreadable: they are not.
+    """
+    lengths = {f"{prefix}_{name}": _list(node, f"{prefix}_{name}").size for name in names}
+    if len({*lengths.values()}) > 1:
+        raise Unreadable(f"its lists have different lengths: {lengths}")
+
+
 def _named_trees(node: Node, kind: str) -> tuple[Trees, Gains]:
     """The trees of nodes that have the numbers of their tree and of themselves."""
     attrs = node.attrs
+    _aligned(node, "nodes", "treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
+    _aligned(node, kind, "treeids", "nodeids", "ids", "weights")
     names = [*zip(attrs["nodes_treeids"], attrs["nodes_nodeids"], strict=True)]
     place = {name: i for i, name in enumerate(names)}
     words = [word.removeprefix("BRANCH_") for word in attrs["nodes_modes"]]
@@ -241,10 +258,13 @@ def _chained(trees: Trees, members: Array) -> Trees:
         trees: with modes `MEMBER`.
         members: the numbers of all such nodes in their order, with NaN behind each node's.
     """
+    places = np.flatnonzero(trees.modes == MEMBER).tolist()
     groups = [part[:-1] for part in np.split(members, np.flatnonzero(np.isnan(members)) + 1)[:-1]]
     parts = [array.tolist() for array in trees[:-1]]
     modes, _, limits, _, _, no = parts
-    for at, group in zip(np.flatnonzero(trees.modes == MEMBER).tolist(), groups, strict=True):
+    if len(groups) != len(places):
+        raise Unreadable(f"it has {len(places)} tests of membership, and {len(groups)} groups of members")
+    for at, group in zip(places, groups, strict=True):
         modes[at], limits[at] = EQUAL, group[0] if len(group) else np.nan
         for number in group[1:]:
             for part in parts:
@@ -257,6 +277,8 @@ def _chained(trees: Trees, members: Array) -> Trees:
 def _ensemble(node: Node) -> Any:
     """Nodes and leaves are numbered apart here; leaves stand behind the nodes in the arrays."""
     attrs = node.attrs
+    _aligned(node, "nodes", "modes", "featureids", "splits", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
+    _aligned(node, "leaf", "targetids", "weights")
     modes, count, leaves = attrs["nodes_modes"], len(attrs["nodes_modes"]), len(attrs["leaf_targetids"])
     own = count + np.arange(leaves)
 
@@ -278,5 +300,7 @@ def _ensemble(node: Node) -> Any:
     )
     trees = _chained(trees, attrs["membership_values"]) if MEMBER in modes else trees
     gains = Gains(own, np.asarray(attrs["leaf_targetids"]), attrs["leaf_weights"])
-    totals = _found(node, trees, gains, attrs.get("n_targets", 1), [*SUMS][attrs.get("aggregate_function", 1)])
+    totals = _found(
+        node, trees, gains, attrs.get("n_targets", 1), Words(enumerate(SUMS))[attrs.get("aggregate_function", 1)]
+    )
     return ops.cast(LINKS[LINK_NUMBERS[attrs.get("post_transform", 0)]](totals), node.tensor(0).dtype)
