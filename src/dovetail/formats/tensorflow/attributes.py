@@ -102,21 +102,28 @@ class Attributes:
             if default is MISSING:
                 raise Unreadable(f"it has no attribute {name!r}")
             return default
-        value = self.given(name, "" if theirs is None else theirs.kind)
-        if theirs is not None and theirs.kind == "string" and value not in (theirs.allowed or [value]):
-            raise Unreadable(f"its attribute {name!r} is {value!r}, not one of {theirs.allowed}")
+        if theirs is not None:
+            self.check(theirs)
+        value = self.given(name)
         if not isinstance(value, kind):
             raise Unreadable(f"its attribute {name!r} is {value!r}")
         return value
 
-    def given(self, name: str, kind: str) -> Any:
-        """The value of an attribute that the node has; `kind` is TensorFlow's word, empty if it is not known.
+    def check(self, theirs: Attr) -> None:
+        """Check the value of an attribute that the node has.
 
         Raises:
-            Unreadable: it is of another kind.
+            Unreadable: it is of another kind than TensorFlow's definition says, or a word that this does not allow.
         """
-        if kind and not _is_of_kind(self._node.attr[name], kind):
-            raise Unreadable(f"its attribute {name!r} is no {kind}")
+        value = self._node.attr[theirs.name]
+        if not _is_of_kind(value, theirs.kind):
+            raise Unreadable(f"its attribute {theirs.name!r} is no {theirs.kind}")
+        word = _plain("s", value.s)
+        if theirs.kind == "string" and theirs.allowed and word not in theirs.allowed:
+            raise Unreadable(f"its attribute {theirs.name!r} is {word!r}, not one of {theirs.allowed}")
+
+    def given(self, name: str) -> Any:
+        """The value of an attribute that the node has."""
         return value_of(self._node.attr[name])
 
     @property

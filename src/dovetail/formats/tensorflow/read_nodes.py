@@ -245,7 +245,7 @@ def _said_by_type(node: Node) -> tuple[list[Any], list[Any]] | None:
 def _guessed(node: Node, count: int) -> tuple[list[Any], list[Any]]:
     """The dtypes that a node of an unknown type may have, by its attributes and the number of its known results."""
     first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
-    given = next((node.attrs.given(name, "") for name in DTYPE_NAMES if name in node.attrs), first)
+    given = next((node.attrs.given(name) for name in DTYPE_NAMES if name in node.attrs), first)
     if not isinstance(given, list):
         parts = [split(text) for text in node.body.references(node.name)]
         taken = [min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts]

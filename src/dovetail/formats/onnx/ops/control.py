@@ -70,6 +70,17 @@ def _is_number(value: Any) -> bool:
     return is_tensor(value) or (isinstance(value, Weight) and not value.array.dtype.hasobject)
 
 
+def _check_body(node: Node, least: int) -> None:
+    """Check that the body gives a number of values.
+
+    Raises:
+        Unreadable: it gives fewer.
+    """
+    count = len(node.attrs["body"].output)
+    if count < least:
+        raise Unreadable(f"its body gives {count} values, and must give {least} or more")
+
+
 def _step(node: Node, values: Sequence[Any]) -> list[Any]:
     """The results of the body, which must be tensors.
 
@@ -93,6 +104,7 @@ def _specs(node: Node, given: Sequence[Any]) -> list[TensorSpec]:
 @special("Loop")
 def _loop(node: Node) -> Any:
     """The last states, and what the steps give, stacked."""
+    _check_body(node, max(len(node.inputs) - 1, 1))
     if not all(map(_is_number, node.inputs[2:])):
         return _unrolled(node)
     states = [node.tensor(index) for index in range(2, len(node.inputs))]
@@ -167,7 +179,20 @@ def _moved(value: Any, axis: int, is_backward: int) -> Any:
     return ops.flip(value, 0) if is_backward else value
 
 
+def _rows(node: Node, inputs: int) -> int:
+    """The number of the last inputs that are scanned.
+
+    Raises:
+        Unreadable: there are fewer inputs.
+    """
+    count: int = node.attrs["num_scan_inputs"]
+    if not 1 <= count <= inputs:
+        raise Unreadable(f"its num_scan_inputs is {count}, and it has {inputs} inputs")
+    return count
+
+
 def _scanned(node: Node, states: list[Any], xs: list[Any]) -> list[Any]:
+    _check_body(node, len(states))
     last, given = ops.scan(
         lambda carry, rows: _divided(_step(node, [*carry, *rows]), len(states)), tuple(states), tuple(xs)
     )
@@ -182,7 +207,7 @@ def _divided(values: list[Any], count: int) -> tuple[tuple[Any, ...], tuple[Any,
 def _scan(node: Node) -> Any:
     if node.version < 9:
         return _scan_of_batches(node)
-    count = node.attrs["num_scan_inputs"]
+    count = _rows(node, len(node.inputs))
     values = [node.tensor(index) for index in range(len(node.inputs))]
     states, xs = values[: len(values) - count], values[len(values) - count :]
     none = [0] * (len(node.inputs) + len(node.proto.output))
@@ -201,12 +226,14 @@ def _scan_of_batches(node: Node) -> list[Any]:
     """The scan of opset 8, whose values have a first axis for independent scans."""
     if node.has(0):
         raise Unreadable("its sequences have lengths of their own")
-    count = node.attrs["num_scan_inputs"]
+    count = _rows(node, len(node.inputs) - 1)
     values = [node.tensor(index) for index in range(1, len(node.inputs))]
     size = dims_of(values[-1])[0]
     if not isinstance(size, int):
         raise Unreadable("its number of sequences is not known")
     backward = node.attrs.get("directions", [0] * count)
+    if len(backward) != count:
+        raise Unreadable(f"its directions are {backward}, for {count} inputs")
     each = []
     for number in each_step(bounded(size)):
         own = [value[number] for value in values]

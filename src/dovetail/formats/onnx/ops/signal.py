@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.nodes.constants import counted, known_size, recorded, within
+from dovetail.formats.nodes.constants import counted, known_size, of_rank, recorded, within
 from dovetail.formats.onnx.sizes import scalar
 from dovetail.formats.onnx.table import no_way, row, writes
 from dovetail.formats.onnx.tensors import dtype_of
@@ -49,7 +49,7 @@ def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int =
     step, length = scalar(step), None if length is None else scalar(length)
     x = ops.expand_dims(x, -1) if rank_of(x) == 2 else x
     size = length if window is None else known_size(window, 0)
-    count = (dims_of(x)[1] - size) // step + 1
+    count = (of_rank(x, 3)[1] - size) // step + 1
     starts = ops.expand_dims(counted(count) * step, 1)
     frames = ops.take(x, starts + counted(size), 1)
     frames = frames if window is None else frames * ops.reshape(window, [-1, 1])

@@ -33,7 +33,7 @@ from dovetail.formats.tensorflow.attributes import Attributes, set_attribute
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
-from dovetail.formats.tensorflow.op_defs import MISSING, OpDef, definition
+from dovetail.formats.tensorflow.op_defs import MISSING, Attr, OpDef, definition
 from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.results import specs_of
@@ -57,7 +57,10 @@ class Given(Attributes):
     def __init__(self, type: str, values: Mapping[str, Any]) -> None:
         super().__init__(SimpleNamespace(op=type, attr=values))
 
-    def given(self, name: str, kind: str) -> Any:
+    def check(self, theirs: Attr) -> None:
+        """Do nothing: values of a program are no messages."""
+
+    def given(self, name: str) -> Any:
         return self._node.attr[name]
 
 
