@@ -21,13 +21,11 @@ which ONNX has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from dovetail.formats.nodes.bodies import add_common
-from dovetail.formats.nodes.rows import Row, rows_of
-from dovetail.formats.nodes.writing import Table, adder
+from dovetail.formats.nodes.rows import Row
+from dovetail.formats.nodes.tables import Tables, setter
 
 NEWEST = 28  # the last opset of the default domain that is known
 
@@ -35,60 +33,19 @@ READ: dict[str, list[Row]] = {}  # by ONNX's types
 WRITTEN: dict[str, list[Row]] = {}  # by Dovetail's types
 SPECIAL: dict[str, Callable[[Any], Any]] = {}  # ONNX's type → a function that reads a node
 BY_VALUES: dict[str, Callable[[Any], Any]] = {}  # ONNX's type → the same for a node whose integers only a run knows
-WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
-BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
-NO_WAY: dict[str, str] = {}  # Dovetail's type → the reason why ONNX cannot compute it
 
 
-def _add(rows: Iterable[Row]) -> None:
-    for one in rows:
-        if one.is_read:
-            READ.setdefault(one.type, []).append(one)
-        if one.is_written:
-            WRITTEN.setdefault(one.ours, []).append(one)
+def _add(one: Row) -> None:
+    if one.is_read:
+        READ.setdefault(one.type, []).append(one)
+    if one.is_written:
+        WRITTEN.setdefault(one.ours, []).append(one)
 
 
-def rows(text: str) -> None:
-    """Add rows of types that one op computes."""
-    _add(rows_of(text.strip()))
-
-
-Body = TypeVar("Body", bound=Callable[..., Any])
-
-
-def row(*texts: str) -> Callable[[Body], Body]:
-    """Decorator of a function of tensors and static values that computes some types.
-
-    Args:
-        texts: rows, without an op.
-    """
-
-    def add(function: Body) -> Body:
-        for text in texts:
-            _add(rows_of(text, body=function))
-        return function
-
-    return add
-
-
-def special(types: str, table: dict[str, Callable[[Any], Any]] = SPECIAL) -> Callable[[Body], Body]:
-    """Decorator of a function that reads the nodes of some types that no row can say."""
-
-    def add(function: Body) -> Body:
-        table.update(dict.fromkeys(types.split(), function))
-        return function
-
-    return add
-
-
-by_values = partial(special, table=BY_VALUES)
-writes, body = adder(WRITE), adder(BODIES)
-add_common(body)
-
-
-def no_way(types: Iterable[str], reason: str) -> None:
-    """Note the reason why ONNX cannot compute some types."""
-    NO_WAY.update(dict.fromkeys(types, reason))
+TABLES = Tables(_add)
+WRITE, BODIES, NO_WAY = TABLES.functions, TABLES.bodies, TABLES.refused
+rows, row, writes, body, no_way = TABLES.rows, TABLES.row, TABLES.writes, TABLES.body, TABLES.no_way
+special, by_values = setter(SPECIAL), setter(BY_VALUES)
 
 
 def row_of(type: str, version: int, attrs: Mapping[str, Any]) -> Row | None:
