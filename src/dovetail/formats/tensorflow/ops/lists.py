@@ -11,6 +11,7 @@ from dovetail.formats.nodes.constants import constant_of, filled, plain, recorde
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.functions import called
 from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.ops.shapes import scalar
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.results import first_number
 from dovetail.formats.tensorflow.table import SPECIAL, shapes, special
@@ -233,7 +234,7 @@ def _split_array(node: Node) -> Any:
 def _array(node: Node) -> Any:
     size, shape = node.shape(0), node.attrs("element_shape", None)
     known = None if shape is None else [-1 if dim is None else dim for dim in shape]
-    count = size[0] if isinstance(size, list) else size
+    count = scalar(size)
     return [Foreign(node.name, "it is the handle of an array"), _new(node, count, known, node.attrs("dtype"))]
 
 

@@ -50,7 +50,13 @@ def _shape(node: Node) -> Any:
 
 
 def scalar(value: Any) -> Any:
-    """A number that is an input marked `?`."""
+    """A number that is an input marked `?`.
+
+    Raises:
+        Unreadable: the list has none, or several.
+    """
+    if isinstance(value, list) and len(value) != 1:
+        raise Unreadable(f"an input that is one number has {len(value)}")
     return value[0] if isinstance(value, list) else value
 
 
