@@ -14,6 +14,7 @@ from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.execute.choice import Strategy
 
 SLOWED = 1.3  # a call takes this many times as long while something is prepared
+GROUP = 32  # steps in a call, of models that were recorded in groups, too
 JUMP = 1 / 40  # if nothing is decided, this share of the steps so far runs at once
 
 
@@ -44,7 +45,11 @@ class Machine:
 
     def alone(self, steps: int) -> float:
         """Seconds of a process that makes these steps by the best single strategy for their number."""
-        return self.before + min(self.starts[s] + steps * seconds for s, seconds in self.seconds.items())
+        return self.before + min(self.start(s) + steps * seconds for s, seconds in self.seconds.items())
+
+    def start(self, strategy: Strategy) -> float:
+        """Seconds of preparing a strategy first; groups of steps need their single step, too."""
+        return sum(self.starts[s] for s in {strategy, strategy._replace(group=1)})
 
     @property
     def cost_of_all(self) -> float:
@@ -68,8 +73,9 @@ class Process:
         self.job: tuple[Strategy, float] | None = None
         self.overrun, self.prepared = 0.0, list[Strategy]()
         self.decided: list[tuple[Strategy, bool]] = []  # of calls to come, if decisions are made ahead
-        self.first = policy.first(state, state.arms.values())
-        bridge = policy.bridge(state, self.first, state.arms.values())
+        single = [arm for arm in state.arms.values() if arm.strategy.group == 1]
+        self.first = policy.first(state, single)
+        bridge = policy.bridge(state, self.first, single)
         self.now = machine.before + machine.starts[bridge or self.first]
         state.arms[bridge or self.first].is_ready = True
         state.current = None if bridge else self.first
@@ -96,13 +102,13 @@ class Process:
         taken = self.machine.seconds[strategy] * level * math.exp(self.rng.gauss(0, self.machine.noise))
         taken *= 3 if self.rng.random() < self.machine.disturbed else 1
         if self.job is not None:
-            self._slowed(taken)
+            self._slowed(taken * strategy.group)
             self._skip(int(self.job[1] / 20 / taken) if self.state.duel is None else 0, SLOWED * taken)
         elif self.state.duel is None and len(arm.times) >= 5:
             self._skip(int(JUMP * self.state.done), taken)
-        self.now += taken
+        self.now += taken * strategy.group
         self.ledger.lose(policy.observe(self.state, strategy, taken, counts and self.job is None))
-        self._go_on_with_job(taken)
+        self._go_on_with_job(taken * strategy.group)
         self.overrun = max(self.overrun, self.ledger.lost - MOST * (self.now - self.machine.before))
         self.curve.append((self.state.done, self.now))
 
@@ -110,6 +116,7 @@ class Process:
         if self.state.current is None and self.state.done and policy.is_over(self.state, self.first):
             self.now += self.machine.starts[self.first]
             self.state.arms[self.first].is_ready, self.state.current = True, self.first
+            self._imported(self.first)
 
     def _slowed(self, taken: float) -> None:
         self.now += (SLOWED - 1) * taken
@@ -138,8 +145,16 @@ class Process:
         self.state.arms[strategy].cost += min(seconds, left)
         self.job = (strategy, left - seconds) if left > seconds else None
         if self.job is None:
+            self._imported(strategy)
             self.state.arms[strategy].is_ready = True
             self.state.current = self.state.current or strategy
+
+    def _imported(self, strategy: Strategy) -> None:
+        """Let groups of steps cost only their own program once their single step is ready."""
+        start = self.state.arms[strategy].start
+        for arm in self.state.arms.values():
+            if arm.strategy._replace(group=1) == strategy != arm.strategy:
+                arm.start = max(0.0, arm.start - start)
 
 
 def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machine: float) -> Process:
@@ -173,11 +188,20 @@ def recorded(rows: Mapping[str, Mapping[str, float]], ahead: int, within: float 
     before = min(row["start"] for row in rows.values())  # all engines have these imports of Python and Keras
     seconds = {Strategy(engine): row["step"] for engine, row in rows.items()}
     starts = {Strategy(engine): row["start"] - before for engine, row in rows.items()}
-    arms = {}
+    arms, groups = {}, {}
     for strategy, row in zip(seconds, rows.values(), strict=True):
         step = _near(row["predicted step"], seconds[strategy], within)
         start = _near(row["predicted start"], starts[strategy], within)
         arms[strategy] = Arm(strategy, Estimate(math.log(step), SPREAD), start=start)
+        if "group step" in row:
+            group, call = strategy._replace(group=GROUP), row["predicted call"] * (1 - 1 / GROUP)
+            arms[group] = Arm(
+                group,
+                policy.in_groups(arms[strategy].predicted, call, row["predicted least"]),
+                start=start + row["predicted group start"],
+            )
+            groups[group], starts[group] = row["group step"], row["group start"]
+    seconds |= groups
     return Process(Machine(seconds, starts, before, noise=0.02), State(arms, ahead=ahead), seed=0)
 
 

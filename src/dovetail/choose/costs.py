@@ -216,6 +216,10 @@ class Corrections:
         share = known / max(sum(t for _, t in parts), 1e-12)
         return Estimate(math.log(max(seconds, 1e-7)), SPREAD + share * (LEARNED - SPREAD))
 
+    def call_seconds(self, engine: str) -> float:
+        """The predicted seconds of a call of a program, without its work."""
+        return rates(engine).a_call * math.exp(self.factors.get((engine, "calls"), 0.0))
+
     def seconds_of(self, engine: str, op: Operation) -> float:
         """The predicted seconds of an operation's work on an engine, without the cost of the call."""
         if op.type in FREE or op.subgraphs():

@@ -21,7 +21,7 @@ from typing import Any
 from dovetail.choose import calibration, costs, policy, records
 from dovetail.choose.jobs import Preparing, job, nobody
 from dovetail.choose.ledger import Ledger
-from dovetail.choose.policy import Arm, Estimate, State
+from dovetail.choose.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.report import Report, rows, trials
 from dovetail.core.values.shapes import size_of
 from dovetail.core.values.state import held_by
@@ -160,7 +160,8 @@ class Measurer:
         if len(best.times) >= FIRST_CALLS:
             if len(best.times) == FIRST_CALLS and strategy.group == 1:
                 self._learn(strategy, policy.estimate(best).seconds)
-            self._consider_group(best)
+            if len(best.times) == FIRST_CALLS:
+                self._foresee_groups([best])
         self._watch(per_step)
 
     def saw_between(self, seconds: float) -> None:
@@ -173,22 +174,32 @@ class Measurer:
         if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not (strategy.variant or strategy.split):
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 
-    def _consider_group(self, best: Arm) -> None:
-        """Add the strategy that runs the largest groups in the way in which steps, or smaller groups, are fastest."""
-        before, size = best.strategy.group, self.group_size
-        strategy = best.strategy._replace(group=size)
-        if before >= size or strategy in self.state.arms:
-            return
-        step, kept = policy.estimate(best).seconds, records.read(self.key)
-        if not self.joins and (1 - policy.LEAD) * step > A_CALL_OF_STEPS:
-            return  # calls are too small a part of the time
+    def _foresee_groups(self, arms: Iterable[Arm]) -> None:
+        """Add the largest groups beside each strategy that runs fewer steps in a call, or correct their prediction."""
+        kept = records.read(self.key)
+        self.state.earlier = max(kept.steps, self.state.earlier)
+        for arm in arms:
+            strategy = arm.strategy._replace(group=self.group_size)
+            foreseen = None if arm.strategy.group >= self.group_size or arm.problem else self._foreseen_group(arm)
+            if foreseen is None:
+                continue
+            build = costs.known.build_seconds(strategy.engine, self.work)
+            start = costs.known.start_seconds(strategy.engine, self.work) + build
+            self.add([Arm(strategy, UNPREDICTED, start)])
+            self.state.arms[strategy].predicted = _predicted(strategy, kept, foreseen)
+
+    def _foreseen_group(self, arm: Arm) -> Estimate | None:
+        """The estimate of a step in the largest groups; None if nothing is known, or calls are too small a part."""
+        if arm.predicted == UNPREDICTED and not arm.times:
+            return None
+        step, before, engine = policy.expected(self.state, arm), arm.strategy.group, arm.strategy.engine
         if self.joins:
-            seconds = step * (JOINED if before == 1 else 1.0)
-        else:
-            seconds = max(step - A_CALL_OF_STEPS * (1 / before - 1 / size), JOINED / 2 * step)
-        predicted = _predicted(strategy, kept, Estimate(math.log(seconds), policy.WIDE))
-        self.state.earlier = kept.steps
-        self.add([Arm(strategy, predicted, start=2 * costs.known.start_seconds(strategy.engine, self.work))])
+            return Estimate(step.mean + (math.log(JOINED) if before == 1 else 0.0), policy.WIDE)
+        call = A_CALL_OF_STEPS + costs.known.call_seconds(engine)
+        if (1 - policy.LEAD) * step.seconds > call:
+            return None
+        least = math.exp(costs.known.predict(engine, self.work).mean) - costs.known.call_seconds(engine)
+        return policy.in_groups(step, call * (1 / before - 1 / self.group_size), least)
 
     def allow_groups(self, size: int, joins: bool) -> None:
         """Compare steps with groups of this size from now on, unless it is less than twice the size so far.
@@ -198,6 +209,7 @@ class Measurer:
         graph = self._graphs[0]
         if size >= 2 * self.group_size and not exchanges_of(graph) and not shows(graph):
             self.group_size, self.joins = size, joins
+            self._foresee_groups(list(self.state.arms.values()))
 
     def limit_groups(self, size: int) -> None:
         """Leave out groups of more steps than `size`."""

@@ -269,8 +269,9 @@ def prospect(state: State, arm: Arm) -> Prospect:
     best = champion(state)
     if best is None or arm is best or arm.problem:
         return Prospect(0.0, 0.0)
-    mine, theirs = expected(state, arm), expected(state, best)
-    seconds = math.exp(theirs.mean)
+    opened = [] if arm.is_ready else _groups(state, arm)
+    mine = min((expected(state, each) for each in (arm, *opened)), key=lambda known: known.seconds)
+    seconds = math.exp(expected(state, best).mean)
     counted = 1 if mine.seconds > HOPELESS**2 * seconds else _turn(seconds)
     moves = 2 * state.move if arm.strategy.engine != best.strategy.engine else 0.0
     trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + moves
@@ -301,8 +302,26 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
 def _seconds_until(state: State, arm: Arm, steps: int) -> float:
     """The expected seconds until a strategy has started, has the variables, and has made some steps, also in groups."""
     move = state.move if state.place and arm.strategy.engine != state.place else 0.0
-    in_groups = [other for other in state.arms.values() if other.strategy._replace(group=1) == arm.strategy]
-    return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *in_groups))
+    return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *_groups(state, arm)))
+
+
+def _groups(state: State, arm: Arm) -> list[Arm]:
+    """The strategies that run the steps of this one in groups, which its start opens up."""
+    return [
+        other for other in state.arms.values() if other.strategy._replace(group=1) == arm.strategy != other.strategy
+    ]
+
+
+def in_groups(step: Estimate, call: float, least: float) -> Estimate:
+    """The estimate of a step in a group, from that of a single one.
+
+    Args:
+        step: the estimate of the single step.
+        call: the seconds of its call that a group saves.
+        least: the predicted seconds of a step without its call.
+    """
+    seconds = math.exp(step.mean)
+    return Estimate(math.log(max(seconds - call, min(least, seconds))), max(WIDE, step.spread))
 
 
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm], load: float = 0.0) -> Strategy | None:
@@ -384,10 +403,26 @@ def _can_go_on(state: State, duel: Duel) -> bool:
     return all(arm is not None and arm.is_ready and not arm.problem for arm in arms)
 
 
+def _promising(state: State) -> list[tuple[Prospect, Arm]]:
+    """The strategies that are worth their cost, with their prospects.
+
+    While one of another engine is, those of the champion's engine that are predicted to be like it wait.
+    """
+    best = champion(state)
+    promising = [(p, arm) for arm in state.arms.values() if (p := prospect(state, arm)).worth > 0]
+    if best is None or all(arm.strategy.engine == best.strategy.engine for _, arm in promising):
+        return promising
+    return [(p, a) for p, a in promising if a.strategy.engine != best.strategy.engine or _differs(state, a, best)]
+
+
+def _differs(state: State, arm: Arm, best: Arm) -> bool:
+    mine, theirs = expected(state, arm), expected(state, best)
+    return abs(mine.mean - theirs.mean) >= max(mine.spread, theirs.spread)
+
+
 def _new_duel(state: State, best: Arm, room: Room) -> Duel | None:
-    ready = [arm for arm in state.arms.values() if arm.is_ready and arm is not best and arm.again <= state.done]
-    prospects = [(prospect(state, arm), arm) for arm in ready]
-    limits = [(max(room.of(p.regret), 0.0), p, arm.strategy) for p, arm in prospects if p.worth > 0]
+    ready = [(p, arm) for p, arm in _promising(state) if arm.is_ready and arm.again <= state.done]
+    limits = [(max(room.of(p.regret), 0.0), p, arm.strategy) for p, arm in ready]
     able = [(p.worth, strategy, limit) for limit, p, strategy in limits if p.cost <= limit]
     if not able:
         return None
@@ -398,15 +433,20 @@ def _new_duel(state: State, best: Arm, room: Room) -> Duel | None:
 def next_jobs(states: Sequence[State], room: Room) -> list[tuple[State, Strategy]]:
     """The strategies that are worth preparing now, of all graphs of a process, the greatest gain for its cost first.
 
-    A strategy without room waits; a cheaper one may go first.
+    A strategy without room waits; a cheaper one may go first.  Groups of steps wait for their single step.
     """
     jobs = [
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
         for number, state in enumerate(states)
-        for arm in state.arms.values()
-        if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0 and p.cost <= room.of(p.regret)
+        for p, arm in _promising(state)
+        if _can_begin(state, arm) and p.cost <= room.of(p.regret)
     ]
     return [(states[number], strategy) for _, _, number, strategy in sorted(jobs, reverse=True)]
+
+
+def _can_begin(state: State, arm: Arm) -> bool:
+    single = state.arms.get(arm.strategy._replace(group=1), arm)
+    return not (arm.is_ready or arm.waits) and (single is arm or single.is_ready)
 
 
 def begin(state: State, strategy: Strategy) -> None:
