@@ -43,11 +43,9 @@ FAITH = 2  # times the steps so far: no more of the steps to come end a bridge, 
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
-SURPRISE, OCCASIONS = (
-    math.log(3.0),
-    3,
-)  # a time this far from its prediction, relative to the champion's, is doubted until
-# it was seen on this many occasions; each begins when the graph has made twice as many steps
+# A time this far from its prediction, relative to the champion's, is doubted until it was seen on so many occasions.
+# The next occasion begins when the graph has made twice as many steps.
+SURPRISE, OCCASIONS = math.log(3.0), 3
 OFTEN = 0.5  # visits a step: above this, the median of times includes the moves of variables
 
 
