@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
+
 from dovetail.core.base.errors import FormatError
 from dovetail.core.base.read_limits import NO_MEMORY, PastLimit, make
 from dovetail.core.base.scopes import scopes
 from dovetail.core.tensor import Tensor
-from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.nodes.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.graph.naming import name_new, unique_name
 
 DEEPEST = 50  # functions that call each other
@@ -33,6 +36,58 @@ class Around(Protocol):
     @property
     def place(self) -> str:
         """The name of the graph or the function, for errors."""
+
+
+class Node:
+    """A node that is being read.
+
+    Attributes:
+        inputs: the values of its inputs; None for one that is missing.
+        proto: its message.
+    """
+
+    inputs: list[Any]
+    proto: Any
+
+    def value(self, index: int) -> Any:
+        """The value of an input.
+
+        Raises:
+            Unreadable: it is missing.
+        """
+        if index >= len(self.inputs) or self.inputs[index] is None:
+            raise Unreadable(f"its input {index} is missing")
+        return self.inputs[index]
+
+    def tensor(self, index: int) -> Any:
+        """An input that must be a tensor.
+
+        Raises:
+            Unreadable: it is something else.
+        """
+        raise NotImplementedError
+
+    def known(self, index: int) -> np.ndarray | None:
+        """The array of an input, if it is known before the graph runs."""
+        return wanted(self.tensor(index))
+
+    def constant(self, index: int) -> Any:
+        """An input that must be known before the graph runs, as a Python number or a list.
+
+        Raises:
+            Unreadable: it is not known.
+        """
+        array = self.known(index)
+        return self.unknown(index) if array is None else plain(array)
+
+    def unknown(self, index: int) -> Any:
+        """Raise the error for an input that must be known, or give a value in its place."""
+        raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
+
+    def shape(self, index: int) -> Any:
+        """An input that is a shape: ints if they are known, else the tensor."""
+        array = self.known(index)
+        return self.tensor(index) if array is None else plain(array.reshape(-1))
 
 
 class Reader:

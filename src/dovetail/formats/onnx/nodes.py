@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from dovetail.core.base.errors import FormatError
-from dovetail.formats.nodes.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes import reading
+from dovetail.formats.nodes.constants import is_tensor, wanted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.attributes import Attributes, attributes_of, check_types
 from dovetail.formats.onnx.tensors import carried, number_of
@@ -178,7 +179,7 @@ class Body:
         return None
 
 
-class Node:
+class Node(reading.Node):
     """A node that is being read.
 
     Attributes:
@@ -225,22 +226,7 @@ class Node:
         """Whether an input is there."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    def value(self, index: int) -> Any:
-        """The value of an input.
-
-        Raises:
-            Unreadable: it is missing.
-        """
-        if not self.has(index):
-            raise Unreadable(f"its input {index} is missing")
-        return self.inputs[index]
-
     def tensor(self, index: int) -> Any:
-        """An input that must be a tensor.
-
-        Raises:
-            Unreadable: it is something else.
-        """
         value = self.value(index)
         if isinstance(value, Weight):
             is_scale = self.type in SCALES and value.array.size == 1
@@ -258,7 +244,6 @@ class Node:
         return self.tensor(index) if self.has(index) else None
 
     def known(self, index: int) -> np.ndarray | None:
-        """The array of an input, if it is known before the graph runs."""
         value = self.value(index) if self.has(index) else None
         if isinstance(value, Weight):
             return carried(value.array)
@@ -282,17 +267,9 @@ class Node:
             raise Unreadable(f"its attribute {name!r} is no tensor")
         return array.reshape(-1)
 
-    def constant(self, index: int) -> Any:
-        """An input that must be known before the graph runs, as a Python number or a list.
-
-        Raises:
-            Unreadable: it is not known.
-        """
-        array = self.known(index)
-        if array is not None:
-            return plain(array)
+    def unknown(self, index: int) -> Any:
         self.reader.need(self.tensor(index))
-        raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
+        return super().unknown(index)
 
     def refuse(self, index: int, kind: str) -> NoReturn:
         """Raise the error for an input that is of another kind."""
@@ -302,11 +279,6 @@ class Node:
         if is_tensor(value):
             self.reader.need(value)
         raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, is no {kind}")
-
-    def shape(self, index: int) -> Any:
-        """An input that is a shape: ints if they are known, else the tensor."""
-        array = self.known(index)
-        return self.tensor(index) if array is None else plain(array.reshape(-1))
 
 
 def tensors_of(value: Any) -> Iterator[Any]:

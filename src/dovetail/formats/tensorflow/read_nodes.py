@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.base.errors import FormatError
 from dovetail.core.dtypes import DType
-from dovetail.formats.nodes.constants import is_tensor, plain, wanted
+from dovetail.formats.nodes import reading
+from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
@@ -31,7 +32,7 @@ REDUCTIONS = ("Sum", "Prod", "Max", "Min", "Mean", "All", "Any")
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 
 
-class Node:
+class Node(reading.Node):
     """A node that is being read.
 
     Attributes:
@@ -68,14 +69,7 @@ class Node:
         return self.reader.places.of(self)
 
     def tensor(self, index: int) -> Any:
-        """An input that must be a tensor.
-
-        Raises:
-            Unreadable: it is something else.
-        """
-        if index >= len(self.inputs):
-            raise Unreadable(f"its input {index} is missing")
-        value = self.taken(self.read(self.inputs[index]))
+        value = self.taken(self.read(self.value(index)))
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
         return value
@@ -102,18 +96,8 @@ class Node:
         """All inputs, which must be tensors."""
         return [self.tensor(index) for index in range(len(self.inputs))]
 
-    def constant(self, index: int) -> Any:
-        """An input that must be known before the graph runs, as a Python number or a list.
-
-        Raises:
-            Unreadable: it is not known.
-        """
-        array = wanted(self.tensor(index))
-        if array is None and self._takes_all_axes(index):
-            return None
-        if array is None:
-            raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
-        return plain(array)
+    def unknown(self, index: int) -> Any:
+        return None if self._takes_all_axes(index) else super().unknown(index)
 
     def _takes_all_axes(self, index: int) -> bool:
         """Whether a reduction takes the numbers up to the rank as axes, as TensorFlow writes it for unknown ranks."""
@@ -121,12 +105,6 @@ class Node:
         numbers = nodes.get(split(text)[0]) if self.type in REDUCTIONS else None
         limit = nodes.get(split(numbers.input[1])[0]) if numbers is not None and numbers.op == "Range" else None
         return limit is not None and limit.op == "Rank" and limit.input[0] == self.proto.input[0]
-
-    def shape(self, index: int) -> Any:
-        """An input that is a shape: ints if they are known, else the tensor."""
-        tensor = self.tensor(index)
-        array = wanted(tensor)
-        return tensor if array is None else plain(array.reshape(-1))
 
     def of(self, inputs: list[Any]) -> Node:
         """The same node with other inputs."""
@@ -140,7 +118,7 @@ class Node:
         Raises:
             Unreadable: the input is no handle of a variable.
         """
-        value = self.inputs[index]
+        value = self.value(index)
         if not isinstance(value, Handle):
             raise self.refused(index, "no variable")
         return value.variable

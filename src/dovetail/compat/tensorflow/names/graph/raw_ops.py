@@ -69,22 +69,22 @@ class Call(Node):
 
     Args:
         reader: computes or records it.
-        known: the definition of its type.
+        op_def: the definition of its type.
         inputs: its inputs.
         attrs: its attributes, all that the type has.
     """
 
-    def __init__(self, reader: Calls, known: OpDef, inputs: list[Any], attrs: Mapping[str, Any]) -> None:
+    def __init__(self, reader: Calls, op_def: OpDef, inputs: list[Any], attrs: Mapping[str, Any]) -> None:
         self.reader, self.body, self.inputs, self.waits = reader, Body("a call", [], {}), inputs, []
-        self.name = self.title = self.type = known.type
-        self.known, self.values, self.attrs = known, attrs, Given(known.type, attrs)
+        self.name = self.title = self.type = op_def.type
+        self.op_def, self.values, self.attrs = op_def, attrs, Given(op_def.type, attrs)
 
     @cached_property
     def proto(self) -> Any:
         """Its message; its inputs are TensorFlow's words for them."""
-        made = TENSORFLOW.NodeDef(name=self.name, op=self.type, input=[one.word for one in self.known.inputs])
+        made = TENSORFLOW.NodeDef(name=self.name, op=self.type, input=[one.word for one in self.op_def.inputs])
         for name, one in self.values.items():
-            kind = self.known.attrs[name].kind
+            kind = self.op_def.attrs[name].kind
             if kind == "type":
                 made.attr[name].type = _number(one)
             elif kind == "list(type)":
@@ -191,7 +191,7 @@ def _results(node: Call, name: str | None) -> list[Any]:
     """The results of a call: of its row or its function, or of Python if it is of strings or tables."""
     is_plain = node.type in READ or node.type in SPECIAL
     specs = specs_of(node.type, node.attrs, node.inputs) if not is_plain or any(map(is_text, node.inputs)) else []
-    if not is_plain and any(one.dtype == "resource" for one in (*node.known.inputs, *node.known.results)):
+    if not is_plain and any(one.dtype == "resource" for one in (*node.op_def.inputs, *node.op_def.results)):
         values = _on_arrays(node, *(value.strings if isinstance(value, Text) else value for value in node.inputs))
         return [one if isinstance(one, dict) else text(one) if is_text(one) else ops.convert(one) for one in values]
     if not is_plain or any(map(is_text, node.inputs)):
@@ -214,13 +214,13 @@ def _grouped(node: Call, results: list[Any]) -> Any:
     reader: Any = node.reader
     results = [reader.assigned[0] if isinstance(one, Handle) else one for one in results]
     named = []
-    for one in node.known.results:
+    for one in node.op_def.results:
         count = one.count(node.attrs)
         named.append(results[:count] if one.is_many else results[0])
         results = results[count:]
     if not named:
         return group(*reader.effects_recorded) if reader.is_session else None
-    return named[0] if len(named) == 1 else namedtuple(node.type, [one.name for one in node.known.results])(*named)
+    return named[0] if len(named) == 1 else namedtuple(node.type, [one.name for one in node.op_def.results])(*named)
 
 
 class RawOps(ModuleType):
