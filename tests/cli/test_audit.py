@@ -90,13 +90,13 @@ print(backend.result_type("float16", "int32"), Halved()(ops.ones(2, "float16")).
 """
 
 
-def test_what_is_of_keras_3_runs_as_dovetail_run_says(tmp_path, capsys):
+def test_what_is_of_keras_3_runs_as_dovetail_run_says(tmp_path):
     require("keras", "its backend has the names")
     write(tmp_path, {"modern.py": MODERN, "wrong.py": MODERN + "backend.standardise_dtype(3)\n"})
-    done = subprocess.run(
-        [sys.executable, "-m", "dovetail", "run", tmp_path / "modern.py"], capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "dovetail"]
+    done = subprocess.run([*command, "run", tmp_path / "modern.py"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "float16 float32\n")
-    assert main(["audit", str(tmp_path), "--json"]) == 1
-    runs = {Path(one["file"]).name: one["runs"] for one in json.loads(capsys.readouterr().out)["files"]}
+    told = subprocess.run([*command, "audit", tmp_path, "--json"], capture_output=True, text=True)
+    assert told.returncode == 1, told.stderr
+    runs = {Path(one["file"]).name: one["runs"] for one in json.loads(told.stdout)["files"]}
     assert runs == {"modern.py": True, "wrong.py": False}

@@ -53,7 +53,8 @@ def test_blocks_go_again():
 )
 @needsglibc
 def test_who_decides(environment, set_first, kept):
-    program = f"import dovetail as dt; {set_first}\ndt._memory.keep_by_default(); print(dt.config.keep_memory())"
+    made = "import dovetail as dt; from dovetail.core.base import memory"
+    program = f"{made}; {set_first}\nmemory.keep_by_default(); print(dt.config.keep_memory())"
     said = {} if environment is None else {memory.VARIABLE: environment}
     assert printed(program, **said).strip() == str(kept)
 
