@@ -36,10 +36,14 @@ PRIVATES = {
     # tables of strings
     "losses": "keras.src.losses",
     "metrics": "keras.src.metrics",
+    "loss_module": "keras.src.losses.loss",
+    "metric_module": "keras.src.metrics.metric",
+    "reduction_metrics": "keras.src.metrics.reduction_metrics",
     "initializers": "keras.src.initializers",
     "constraints": "keras.src.constraints",
     "regularizers": "keras.src.regularizers",
     # functions of a backend
+    "own_backend": "keras.src.backend",
     "backend_nn": "keras.src.backend:nn",
     "canonicalize_axis": "keras.src.backend.common.backend_utils:canonicalize_axis",
     "check_conv_input_channels": "keras.src.backend.common.backend_utils:check_conv_input_channels",
@@ -50,6 +54,7 @@ PRIVATES = {
     "draw_seed": "keras.src.random.seed_generator:draw_seed",
     "make_default_seed": "keras.src.random.seed_generator:make_default_seed",
     # layers, models, optimizers
+    "image_layers": "keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer",
     "get_input_signature": "keras.src.export.export_utils:get_input_signature",
     "make_input_spec": "keras.src.export.export_utils:make_input_spec",
     "operations": "keras.src.ops",

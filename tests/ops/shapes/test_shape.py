@@ -115,6 +115,18 @@ def test_pad_of_sizes_known_when_running(engine):
     np.testing.assert_array_equal(call(np.ones((3, 2), "float32")).numpy(), [[1, 1], [1, 1], [1, 1], [0, 0]])
 
 
+@pytest.mark.parametrize("value", [0, 2.0, 1 - 2j])
+def test_pad_of_complex_numbers(engine, value):
+    x = (X[0] + 1j * X[1]).astype("complex64")
+    for call in (ops.pad, dt.function(ops.pad)):
+        result = call(x, ((1, 0), (0, 2)), constant_values=value).numpy()
+        np.testing.assert_array_equal(result, np.pad(x, ((1, 0), (0, 2)), constant_values=value))
+    with dt.GradientTape() as tape:
+        tape.watch(z := ops.convert(x))
+        loss = ops.sum(ops.square(ops.absolute(ops.pad(z, 1, constant_values=value))))
+    np.testing.assert_allclose(tape.gradient(loss, z).numpy(), 2 * x, rtol=1e-5)
+
+
 def test_repeats_as_a_tensor(engine):
     repeats = ops.convert([2, 0, 1])
     np.testing.assert_array_equal(ops.repeat(ops.convert([5, 6, 7]), repeats, 0).numpy(), [5, 5, 7])

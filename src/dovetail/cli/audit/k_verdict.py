@@ -18,11 +18,10 @@ from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.run.imports import Imports
 from dovetail.compat.run.missing import problem_of
 from dovetail.compat.source.uses import Use
+from dovetail.interop.privates import PRIVATES
 
-OF_KERAS_3 = (
-    "keras.backend",
-    "keras.src.backend",
-)  # modules with other functions than K's, which `dovetail run` gives, too
+# modules with other functions than K's, which `dovetail run` gives, too
+OF_KERAS_3 = ("keras.backend", PRIVATES["own_backend"])
 NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail audit --only tf` reports on
 WORKS, DIFFERS, FAILS, UNTESTED = STATES = ("works", "differs", "fails", "untested")
 

@@ -82,6 +82,9 @@ def _(x: Any, dtype: DType) -> Any:
 @rules("PadV2")
 def _(x: Any, low: Any, high: Any, value: Any) -> Any:
     pairs = [width for pair in zip(reversed(low), reversed(high), strict=True) for width in pair]
+    if isinstance(value, complex):  # which torch does not take
+        parts = (x.real, value.real), (x.imag, value.imag)
+        return torch.complex(*(torch.nn.functional.pad(part, pairs, value=number) for part, number in parts))
     return torch.nn.functional.pad(x, pairs, value=value)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.engines.collectives import WORLD
+from dovetail.interop.privates import PRIVATES
 from keras_dovetail.src.parallel import merging, shards
 
 COMPARE_ROWS = {"Circle"}  # losses of each row that depend on the other rows of the batch
@@ -228,8 +229,8 @@ def mix_all_rows(module: ModuleType) -> None:
 
 
 CHANGED: dict[str, Callable[[ModuleType], None]] = {
-    "keras.src.losses.loss": weigh_losses,
-    "keras.src.metrics.metric": update_by_all_rows,
-    "keras.src.metrics.reduction_metrics": weigh_scalars,
-    "keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer": mix_all_rows,
+    PRIVATES["loss_module"]: weigh_losses,
+    PRIVATES["metric_module"]: update_by_all_rows,
+    PRIVATES["reduction_metrics"]: weigh_scalars,
+    PRIVATES["image_layers"]: mix_all_rows,
 }
