@@ -311,7 +311,7 @@ def _groups(state: State, arm: Arm) -> list[Arm]:
 
 
 def in_groups(step: Estimate, call: float, least: float) -> Estimate:
-    """The estimate of a step in a group, from that of a single one.
+    """The estimate of a step in a group, by the estimate of a single step.
 
     Args:
         step: the estimate of the single step.
@@ -404,7 +404,7 @@ def _can_go_on(state: State, duel: Duel) -> bool:
 def _promising(state: State) -> list[tuple[Prospect, Arm]]:
     """The strategies that are worth their cost, with their prospects.
 
-    While one of another engine is, those of the champion's engine that are predicted to be like it wait.
+    If one of another engine is, strategies of the champion's engine wait if their predictions are like its own.
     """
     best = champion(state)
     promising = [(p, arm) for arm in state.arms.values() if (p := prospect(state, arm)).worth > 0]

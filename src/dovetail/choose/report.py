@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dovetail.choose import policy
 from dovetail.choose.policy import Arm, State
-from dovetail.execute.choice import Row
+from dovetail.execute.choice import Row, Strategy
 
 
 class Report(NamedTuple):
@@ -43,19 +43,24 @@ def rows(state: State) -> list[Row]:
 
 
 def trials(state: State) -> list[str]:
-    """A sentence for each candidate that was prepared: the cost, and what the process had lost without it.
+    """A sentence for each candidate that was prepared: its cost, and the loss without it if that paid for it.
 
     Example:
         >>> from dovetail.execute.choice import Strategy
         >>> jax = Arm(Strategy("jax"), policy.UNPREDICTED, cost=2.6, instead=Strategy("numpy"), regret=4.3)
         >>> trials(State({jax.strategy: jax}))
         ['jax was tried for 2.6 s because numpy had lost 4.3 s']
+        >>> jax.regret = 0.0
+        >>> trials(State({jax.strategy: jax}))
+        ['jax was tried for 2.6 s since it may be faster than numpy']
     """
-    return [
-        f"{arm.strategy.name} was tried for {arm.cost:.2g} s because {arm.instead.name} had lost {arm.regret:.2g} s"
-        for arm in state.arms.values()
-        if arm.instead is not None
-    ]
+    return [_trial(arm, arm.instead) for arm in state.arms.values() if arm.instead is not None]
+
+
+def _trial(arm: Arm, instead: Strategy) -> str:
+    lost = f"because {instead.name} had lost {arm.regret:.2g} s"
+    reason = lost if arm.regret >= arm.cost else f"since it may be faster than {instead.name}"
+    return f"{arm.strategy.name} was tried for {arm.cost:.2g} s {reason}"
 
 
 def _row(state: State, arm: Arm) -> Row:

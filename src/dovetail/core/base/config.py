@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.base.context import note_change, register_context
-from dovetail.core.base.errors import did_you_mean, op_error
+from dovetail.core.base.errors import check_bool, did_you_mean, op_error
 from dovetail.core.base.memory import keep_memory as keep_memory
 from dovetail.core.base.memory import set_keep_memory as set_keep_memory
 from dovetail.core.base.read_limits import read_limits as read_limits
@@ -98,8 +98,7 @@ def set_trials(value: bool) -> None:
         TypeError: the value is no bool.
     """
     global _has_trials
-    if not isinstance(value, bool):
-        raise op_error(TypeError, "set_trials", f"it must be True or False, not {value!r}.")
+    check_bool("set_trials", value)
     _has_trials = value
 
 

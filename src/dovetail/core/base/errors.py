@@ -318,6 +318,16 @@ def check_callable(name: str, value: Any) -> None:
         raise op_error(TypeError, name, f"needs a function, or what can be called like one, not {describe(value)}.")
 
 
+def check_bool(name: str, value: Any) -> None:
+    """Check the argument of a setting.
+
+    Raises:
+        TypeError: it is no bool.
+    """
+    if not isinstance(value, bool):
+        raise op_error(TypeError, name, f"it must be True or False, not {describe(value)}.")
+
+
 def describe_arguments(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The arguments of any call as text, also of one that does not fit the function's parameters."""
     named = [f"{name}={describe(value)}" for name, value in (*zip(names, args, strict=False), *kwargs.items())]

@@ -17,7 +17,7 @@ import logging
 import os
 from typing import Any
 
-from dovetail.core.base.errors import describe, op_error
+from dovetail.core.base.errors import check_bool, op_error
 
 logger = logging.getLogger("dovetail.memory")
 
@@ -59,8 +59,7 @@ def set_keep_memory(value: bool) -> None:
     Source: mallopt(3) of glibc.
     """
     global _is_chosen
-    if not isinstance(value, bool):
-        raise op_error(TypeError, "set_keep_memory", f"it must be True or False, not {describe(value)}.")
+    check_bool("set_keep_memory", value)
     _is_chosen = True
     _set(value)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from traceback import TracebackException, walk_tb
 from types import FrameType, TracebackType
 
-from dovetail.core.base.errors import describe, is_inside, is_of_user, op_error
+from dovetail.core.base.errors import check_bool, is_inside, is_of_user
 
 VARIABLE = "DOVETAIL_WHOLE_TRACEBACKS"
 TITLE = "Frames of libraries are left out; the whole traceback is in"
@@ -43,8 +43,7 @@ def set_whole_tracebacks(value: bool) -> None:
         TypeError: the value is no bool.
     """
     global _is_whole
-    if not isinstance(value, bool):
-        raise op_error(TypeError, "set_whole_tracebacks", f"it must be True or False, not {describe(value)}.")
+    check_bool("set_whole_tracebacks", value)
     _is_whole = value
 
 

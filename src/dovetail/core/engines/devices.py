@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.base.context import note_change, register_context
-from dovetail.core.base.errors import describe, did_you_mean, op_error
+from dovetail.core.base.errors import check_bool, describe, did_you_mean, op_error
 from dovetail.core.base.pin import ANYWHERE, Pin
 from dovetail.core.base.scopes import Scoped, scopes, within
 from dovetail.core.engines.engine_registry import LIBRARY_DEVICES, get_engine
@@ -63,8 +63,7 @@ def set_soft_placement(enabled: bool) -> None:
         >>> dt.set_soft_placement(True)
     """
     global _is_soft
-    if not isinstance(enabled, bool):
-        raise op_error(TypeError, "set_soft_placement", f"it must be True or False, not {describe(enabled)}.")
+    check_bool("set_soft_placement", enabled)
     _is_soft = enabled
     note_change()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,31 +55,21 @@ def _with(shape: Any, x: Any) -> list[Any]:
     return [*(shape if isinstance(shape, list) else [shape[i] for i in range(known_size(shape, 0))]), *dims_of(x)]
 
 
-@row(
-    f"RandomUniform: shape?; dtype {_SEEDS}",
-    "StatelessRandomUniform: shape? seed; dtype",
-    f"StatelessRandomUniformV2: shape? {_KEY}; dtype",
-)
-def _(shape: Any, dtype: Any, **source: Any) -> Any:
-    return ops.random.uniform(key_of(**source), shape, dtype=dtype)
+def _drawn(draw: Callable[..., Any], shape: Any, dtype: Any, **source: Any) -> Any:
+    return draw(key_of(**source), shape, dtype=dtype)
 
 
-@row(
-    f"RandomStandardNormal: shape?; dtype {_SEEDS}",
-    "StatelessRandomNormal: shape? seed; dtype",
-    f"StatelessRandomNormalV2: shape? {_KEY}; dtype",
-)
-def _(shape: Any, dtype: Any, **source: Any) -> Any:
-    return ops.random.normal(key_of(**source), shape, dtype=dtype)
-
-
-@row(
-    f"TruncatedNormal: shape?; dtype {_SEEDS}",
-    "StatelessTruncatedNormal: shape? seed; dtype",
-    f"StatelessTruncatedNormalV2: shape? {_KEY}; dtype",
-)
-def _(shape: Any, dtype: Any, **source: Any) -> Any:
-    return ops.random.truncated_normal(key_of(**source), shape, dtype=dtype)
+for _types, _draw in {
+    "RandomUniform StatelessRandomUniform": ops.random.uniform,
+    "RandomStandardNormal StatelessRandomNormal": ops.random.normal,
+    "TruncatedNormal StatelessTruncatedNormal": ops.random.truncated_normal,
+}.items():
+    _seeded, _stateless = _types.split()
+    row(
+        f"{_seeded}: shape?; dtype {_SEEDS}",
+        f"{_stateless}: shape? seed; dtype",
+        f"{_stateless}V2: shape? {_KEY}; dtype",
+    )(functools.partial(_drawn, _draw))
 
 
 @row(
