@@ -13,8 +13,8 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras formats onnx run distributed test test-newest test-all test-avx2 test-engines test-distributed test-federated test-gpu lint \
-	pages bench clean
+.PHONY: help demo quick k tf graph keras formats onnx run distributed test test-oldest test-latest test-nightly test-all test-avx2 \
+	test-hub test-engines test-distributed test-federated test-gpu lint pages bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -74,26 +74,61 @@ distributed: $(VENV)/test.done  ## the tests of several processes
 test: lint  ## style, types, and the sample of the tests that CI always runs
 	DOVETAIL_TEST_PART=test $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
+# Each has an environment of its own.  PyTorch's newest builds of the registry bring CUDA; TORCH=... names another one, as
+# TORCH="torch==2.6.0 --index-url https://download.pytorch.org/whl/cpu".
+OLDEST := .venv-oldest
+LATEST := .venv-latest
+TORCH ?= torch==2.13.0
+# Left out is what the newest ONNX Runtime computes.
+SAMPLE := $(addprefix tests/,ops backend engines autodiff functions interop) --deselect tests/engines/test_onnx_model.py
+VERSIONS = DOVETAIL_TEST_PART=quick $(ONE_THREAD) $(1)/bin/python -m pytest --numprocesses 2 --dist worksteal --quiet $(SAMPLE) $(ARGS)
+
+# PyTorch 2.6 copies arrays that newer ones share, and JAX 0.8 hashes shapes in Python.
+LACKING := --deselect tests/engines/test_transfer.py::test_memory_is_shared \
+  --deselect tests/engines/test_jax.py::test_no_python_of_jax_runs_while_arrays_of_variables_are_consumed
+
+test-oldest: $(OLDEST)/done  ## a sample on all engines, with the oldest versions of libraries that pyproject.toml declares
+	$(OLDEST)/bin/python -m dovetail doctor || true  # it is 1 if an extra is not installed
+	$(call VERSIONS,$(OLDEST)) $(LACKING)
+
+test-latest: $(LATEST)/done  ## the same with the newest versions of the registry
+	$(LATEST)/bin/python -m dovetail doctor || true
+	$(call VERSIONS,$(LATEST))
+
+$(OLDEST)/done: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv --without-pip $(OLDEST)
+	$(PYTHON) -m pip --python $(OLDEST)/bin/python install --quiet --disable-pip-version-check $(TORCH)
+	$(PYTHON) -m pip --python $(OLDEST)/bin/python install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+	  --editable '.[jax,keras,onnxruntime,quick]' tensorflow-cpu
+	@touch $@
+
+$(LATEST)/done: pyproject.toml
+	$(PYTHON) -m venv --without-pip $(LATEST)
+	$(PYTHON) -m pip --python $(LATEST)/bin/python install --quiet --disable-pip-version-check $(TORCH)
+	$(PYTHON) -m pip --python $(LATEST)/bin/python install --quiet --disable-pip-version-check --upgrade \
+	  --editable '.[demo,jax,keras,onnxruntime,quick]' tensorflow-cpu
+	@touch $@
+
 # Tests with Keras' nightly build, on numpy or the engines of DOVETAIL_TEST_ENGINES.
-NEWEST := .keras-nightly
+NIGHTLY := .keras-nightly
 comma := ,
 ENGINES := $(or $(DOVETAIL_TEST_ENGINES),numpy)
 EACH := $(subst $(comma), ,$(ENGINES))
-NEWEST_KERAS = DOVETAIL_TEST_ENGINES=$(ENGINES) PYTHONPATH=$(NEWEST) $(ONE_THREAD) $(PY) -m
+NIGHTLY_KERAS = DOVETAIL_TEST_ENGINES=$(ENGINES) PYTHONPATH=$(NIGHTLY) $(ONE_THREAD) $(PY) -m
 
 # The wheels of nightly builds carry no tests of Keras itself, so the tests of the Keras in $(VENV) run. The ones that pass on
 # the nightly's own jax backend must pass on Dovetail.
 OWN := activations initializers layers losses metrics models optimizers random trainers ops
-OWN_TESTS = $(NEWEST_KERAS) tests.keras_own.run $(OWN) --sample 20 \
+OWN_TESTS = $(NIGHTLY_KERAS) tests.keras_own.run $(OWN) --sample 20 \
   --tests $$($(PY) -c 'import keras, pathlib; print(pathlib.Path(keras.__file__).parent / "src")')
 
-test-newest: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras' own tests with its nightly build
-	$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --upgrade --target $(NEWEST) keras-nightly
-	$(foreach engine,$(EACH),$(NEWEST_KERAS) dovetail demo --engine $(engine) &&) true
-	DOVETAIL_TEST_PART=room $(NEWEST_KERAS) pytest --numprocesses 2 --dist worksteal --quiet $(KERAS) $(ARGS)
-	rm -f $(NEWEST)/jax.json
-	$(OWN_TESTS) --backend jax --save $(NEWEST)/jax.json --least 0 || true  # tests of another version fail there
-	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NEWEST)/jax.json --failures &&) true
+test-nightly: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras' own tests with its nightly build
+	$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --upgrade --target $(NIGHTLY) keras-nightly
+	$(foreach engine,$(EACH),$(NIGHTLY_KERAS) dovetail demo --engine $(engine) &&) true
+	DOVETAIL_TEST_PART=room $(NIGHTLY_KERAS) pytest --numprocesses 2 --dist worksteal --quiet $(KERAS) $(ARGS)
+	rm -f $(NIGHTLY)/jax.json
+	$(OWN_TESTS) --backend jax --save $(NIGHTLY)/jax.json --least 0 || true  # tests of another version fail there
+	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NIGHTLY)/jax.json --failures &&) true
 
 test-all: $(VENV)/test.done  ## every test that `make test` leaves out; PART=2/8 runs the second of eight parts
 	DOVETAIL_TEST_PART=$(or $(PART),1/1) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
@@ -103,6 +138,28 @@ test-avx2: $(VENV)/test.done  ## a sample of the tests as on a processor without
 
 test-distributed: $(VENV)/test.done  ## several processes: each case, on more engines
 	$(ONE_THREAD) $(PY) -m pytest --quiet $(RANKS) $(ARGS)
+
+# keras-hub and the libraries that it asks for lie in folders, since tensorflow-text asks for another distribution of TensorFlow.
+HUB := .keras-hub
+HUB_OLDEST ?= 0.19.3
+HUB_NEEDS := flax kagglehub kagglesdk==0.1.28 msgpack pyyaml regex requests sentencepiece tensorflow-text==2.21.* tokenizers urllib3 \
+  certifi charset-normalizer idna
+WITH_HUB = $(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --target $(1) $(2) $(HUB_NEEDS)
+HUB_TESTS = PYTHONPATH=$(1) DOVETAIL_TEST_ENGINES=$(ENGINES) $(ONE_THREAD) $(PY) -m pytest --quiet tests/hub $(ARGS)
+
+test-hub: $(HUB)/newest/done $(HUB)/oldest/done  ## keras-hub's models, newest and oldest, on numpy or DOVETAIL_TEST_ENGINES
+	$(call HUB_TESTS,$(HUB)/newest)
+	$(call HUB_TESTS,$(HUB)/oldest)
+
+$(HUB)/newest/done: $(VENV)/test.done
+	rm -rf $(HUB)/newest
+	$(call WITH_HUB,$(HUB)/newest,keras-hub)
+	@touch $@
+
+$(HUB)/oldest/done: $(VENV)/test.done
+	rm -rf $(HUB)/oldest
+	$(call WITH_HUB,$(HUB)/oldest,keras-hub==$(HUB_OLDEST))
+	@touch $@
 
 # OpenVINO has an environment of its own, since `auto` would measure it in all other tests.
 OTHERS := .venv-engines
@@ -155,7 +212,7 @@ bench: $(VENV)/test.done  ## the short measurements of benchmarks/README.md
 	$(PY) -m benchmarks
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) $(QUICK) $(NEWEST) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(QUICK) $(OLDEST) $(LATEST) $(NIGHTLY) $(HUB) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):

@@ -1,11 +1,12 @@
 """The first minute of a process: how many steps it makes, by the seconds since it started.
 
 Each way to run Keras has processes of its own, one after the other: `auto` with an empty cache, `auto, again` with the
-cache of that run, each engine of Dovetail alone, and Keras' own backends.  There are three kinds of rows.
+cache of that run, each engine of Dovetail alone, and Keras' own backends.  There are four kinds of rows.
 
 - MLP, CNN, ...: training; the seconds until step 1, 8, 64, 512 and 4,096.
 - MLP-predict, CNN-predict, ...: prediction; the same for batches.
 - Autoencoder, BiLSTM, VAE, ...: whole programs; the seconds until the end of each of their two epochs.
+- MLP-fit, CNN-fit, ...: `fit(epochs=1)` again and again; the number of epochs when the time is over.
 
 Each row has a table of these seconds, with the processor's seconds and peak memory.  The summary compares both kinds of
 `auto` with the best single engine and with Keras' best backend.  A process that fails has "-" in the table, and its
@@ -14,6 +15,10 @@ error is on stderr.
 Everything, which takes hours; nothing else should run on the machine meanwhile:
 
     python benchmarks/first_minute.py --record rows.json --plot steps.png
+
+The same beside four programs that compute all the time:
+
+    python benchmarks/first_minute.py MLP CNN --load 4 --times 5
 
 A short try:
 
@@ -33,6 +38,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import contextlib
 import json
 import math
 import os
@@ -93,11 +99,13 @@ class Child(NamedTuple):
 
     def _repeat(self, ended: Callable[[int], None]) -> list[Any]:
         """Train or predict, one step first, until the time is over; with one engine, at most until the last mark."""
-        from keras_models import TASKS, compiled
+        from keras_models import FITS, TASKS, compiled
 
         name, _, action = self.name.partition("-")
-        task = TASKS[name]
+        task = (FITS if action == "fit" else TASKS)[name]
         model, x, y = compiled(task)
+        if action == "fit":
+            return self._fit(model, x, y, task.batch, ended)
         done, most = 0, math.inf if os.environ.get("DOVETAIL_ENGINE") == AUTO else max(report.STEPS.values())
         while done == 0 or (done < most and time.monotonic() - self.started < self.seconds):
             steps = min(task.steps, 7 * done) or 1  # so the marks are at ends of epochs
@@ -108,6 +116,15 @@ class Child(NamedTuple):
                 model.fit(x[:size], y[:size], batch_size=task.batch, verbose=0, shuffle=False)
             done += steps
             ended(done)
+        return [model]
+
+    def _fit(self, model: Any, x: Any, y: Any, batch: int, ended: Callable[[int], None]) -> list[Any]:
+        """Fit one epoch after the other until the time is over."""
+        epochs = 0
+        while time.monotonic() - self.started < self.seconds:
+            model.fit(x, y, batch_size=batch, epochs=1, verbose=0)
+            epochs += 1
+            ended(epochs)
         return [model]
 
 
@@ -172,6 +189,18 @@ def runs(name: str, ways: list[str], seconds: float, times: int) -> Iterator[tup
 Found = Iterator[tuple[str, dict[str, list[Run]]]]
 
 
+@contextlib.contextmanager
+def loaded(programs: int) -> Iterator[None]:
+    """Let some other programs compute all the time."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(programs)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def measure(names: list[str], ways: list[str], seconds: float, times: int) -> Found:
     """The runs of each row; failures are on stderr at once."""
     compileall.compile_dir(SOURCES, quiet=1)  # else the first processes would
@@ -193,6 +222,7 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each process; programs end by themselves (60)")
     parser.add_argument("--times", type=int, default=3, help="that each way runs; tables have medians (3)")
     ways = ", ".join(map(repr, WAYS))
+    parser.add_argument("--load", type=int, default=0, metavar="N", help="other programs that compute meanwhile (0)")
     parser.add_argument("--ways", nargs="+", choices=WAYS, metavar="WAY", help=f"the ways to run (all): {ways}")
     parser.add_argument(
         "--from", nargs="+", type=Path, dest="records", metavar="JSON", help="shows records again, runs nothing"
@@ -223,11 +253,12 @@ def main() -> None:
         rows: Found = ((name, recorded[name]) for name in names if name in recorded)
     else:
         rows = measure(names, ways, options.seconds, options.times)
-    for name, each in rows:
-        found[name] = each
-        print(report.table_of(name, each), flush=True)
-        if options.record:
-            report.save(options.record, found)
+    with loaded(0 if options.records else options.load):
+        for name, each in rows:
+            found[name] = each
+            print(report.table_of(name, each), flush=True)
+            if options.record:
+                report.save(options.record, found)
     print(*report.summaries(found), sep="\n")
     if options.simulation:
         report.save_simulation(options.simulation, found)

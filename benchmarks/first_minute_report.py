@@ -15,7 +15,8 @@ from timing import table
 TRAINED = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
 PREDICTED = ("MLP-predict", "CNN-predict", "Transformer-predict")
 PROGRAMS = ("Autoencoder", "BiLSTM", "VAE", "ConvLSTM", "GAN")
-ROWS = (*TRAINED, *PREDICTED, *PROGRAMS)
+FITTED = ("MLP-fit", "CNN-fit", "ConvLSTM-fit", "ResNet-fit", "BiLSTM-fit")
+ROWS = (*TRAINED, *PREDICTED, *PROGRAMS, *FITTED)
 
 AUTO, AGAIN = "auto", "auto, again"
 ENGINES = ("torch", "jax", "tensorflow", "numpy")  # of Dovetail
@@ -32,7 +33,8 @@ class Run:
     """One process.
 
     Attributes:
-        curve: the number of steps, or of a program's epochs, after each epoch; and the seconds since the process began.
+        curve: the number of steps, or of epochs in rows that count these, after each epoch; and the seconds since the
+            process began.
         processor: seconds.
         memory: bytes at the peak.
         chosen: the strategy that ran each plan at the end.
@@ -98,7 +100,7 @@ def save_simulation(path: Path, found: Rows) -> None:
     """Writes name → engine → measured and predicted seconds of a step and to start, where all of these are known."""
     plain: dict[str, dict[str, dict[str, float]]] = {}
     for name, ways in found.items():
-        if name in PROGRAMS:  # whose curves count epochs
+        if name in (*PROGRAMS, *FITTED):  # whose curves count epochs
             continue
         predicted = next((run.predicted for run in ways.get(AUTO, ()) if run.predicted), {})
         alone = {engine: [run for run in ways.get(engine, ()) if len(run.curve) > 1] for engine in predicted}
@@ -124,7 +126,7 @@ def _rounded(seconds: float) -> float:
 
 def marks(name: str) -> dict[str, int]:
     """The marks of a row: their head in tables → steps, or epochs of a program."""
-    return EPOCHS if name in PROGRAMS else STEPS
+    return EPOCHS if name in (*PROGRAMS, *FITTED) else STEPS
 
 
 def seconds_until(runs: list[Run], mark: int) -> float | None:
@@ -136,8 +138,8 @@ def seconds_until(runs: list[Run], mark: int) -> float | None:
 def table_of(name: str, ways: dict[str, list[Run]]) -> str:
     """The table of a row: medians of the runs of each way."""
     first = next(iter(marks(name)))
-    counted = [] if name in PROGRAMS else ["steps"]
-    title = f"{name}, seconds until {'the end of an epoch' if name in PROGRAMS else 'a step'}"
+    counted = [] if name in PROGRAMS else ["epochs" if name in FITTED else "steps"]
+    title = f"{name}, seconds until {'the end of an epoch' if marks(name) is EPOCHS else 'a step'}"
     heads = ["way", *marks(name), f"{first}, spread", *counted, "processor s", "GiB"]
     return table(title, heads, [_cells(name, way, runs, bool(counted)) for way, runs in ways.items()])
 
@@ -160,7 +162,12 @@ RIVALS = {"the best single engine": ENGINES, "Keras' best backend": tuple(KERAS)
 
 
 def summaries(found: Rows) -> Iterable[str]:
-    """Tables of how many times as long the best rival takes until a mark, for each kind of auto and of rivals."""
+    """Tables of how many times as long the best rival takes until a mark, for each kind of auto and of rivals.
+
+    If rows count epochs, another table has auto's epochs over those of the best rival.
+    """
+    if fitted := [name for name in FITTED if AUTO in found.get(name, {})]:
+        yield table("Epochs of auto over those of a rival", ["", *RIVALS], _epochs(found, fitted))
     for kind in (STEPS, EPOCHS):
         names = [name for name in found if marks(name) is kind]
         for way in (AUTO, AGAIN):
@@ -168,6 +175,21 @@ def summaries(found: Rows) -> Iterable[str]:
                 rows = [(name, _ratios(found[name], way, rivals, kind)) for name in names if way in found[name]]
                 if any(ratio for _, ratios in rows for ratio in ratios):
                     yield _summary(f"Seconds of {title} over those of {way}; above 1, {way} is quicker", rows, kind)
+
+
+def _epochs(found: Rows, names: list[str]) -> list[list[str]]:
+    rows = [(name, [_more(found[name], rivals) for rivals in RIVALS.values()]) for name in names]
+    means = [statistics.geometric_mean(column) for column in zip(*(row for _, row in rows), strict=True) if all(column)]
+    return [*([name, *(f"{ratio:.2f}" for ratio in row)] for name, row in rows), ["mean", *(f"{m:.2f}" for m in means)]]
+
+
+def _more(ways: dict[str, list[Run]], rivals: Iterable[str]) -> float:
+    """The median number of auto's epochs over the best rival's; 0 if there is no rival."""
+    counts = {
+        way: statistics.median(run.curve[-1][0] if run.curve else 0 for run in runs) for way, runs in ways.items()
+    }
+    best = max((counts[rival] for rival in rivals if rival in counts), default=0)
+    return counts[AUTO] / best if best else 0.0
 
 
 @dataclass

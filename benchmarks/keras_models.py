@@ -74,6 +74,15 @@ def gru(x: Any) -> Any:
     return layers.GRU(64)(x)
 
 
+def conv_lstm(x: Any) -> Any:
+    return layers.Flatten()(layers.ConvLSTM2D(8, 3, padding="same")(x))
+
+
+def bidirectional(x: Any) -> Any:
+    x = layers.Bidirectional(layers.LSTM(64, return_sequences=True))(x)
+    return layers.Bidirectional(layers.LSTM(64))(x)
+
+
 def mobilenet(x: Any) -> Any:
     """Blocks of a depthwise convolution and one of single pixels, as in MobileNet."""
 
@@ -126,6 +135,15 @@ TASKS = {
     "MobileNet": Task(mobilenet, (32, 32, 3), 32, 4),
     "UNet": Task(unet, (32, 32, 3), 16, 4),
     "Speech": Task(speech, (100, 64, 1), 8, 4),
+}
+
+
+FITS = {  # models that a first minute fits epoch by epoch
+    "MLP": Task(mlp, (64,), 32, 128),
+    "CNN": Task(cnn, (28, 28, 1), 128, 16),
+    "ConvLSTM": Task(conv_lstm, (8, 24, 24, 1), 8, 8),
+    "ResNet": Task(resnet, (32, 32, 3), 32, 8),
+    "BiLSTM": Task(bidirectional, (64, 32), 32, 16),
 }
 
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 from dovetail.compat.tensorflow.entries import V1, V2
 from dovetail.compat.tensorflow.names.absences import ABSENT
 from dovetail.compat.tensorflow.names.array.sparse_math import ROWS as SPARSE
+from dovetail.compat.tensorflow.names.graph.states import ANSWERS, SETTINGS
 from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
 from dovetail.compat.tensorflow.names.session.settings import DOES_NOTHING
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
@@ -30,8 +31,62 @@ FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
 PAGE = ROOT / "docs/tensorflow_names.md"
 MADE = "<!-- made by docs/tf_names.py -->"
 DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.set_visible", "experimental.get_visible")
+COLUMNS = "real_valued", "sparse_column", "embedding_column", "one_hot_c", "bucketized", "crossed", "input_from"
 NAMES = "dovetail.compat.tensorflow.names."
 OWN_TESTS = {  # the beginning of names that our own tests check → the test file
+    "contrib.tensor_forest": "test_forests.py",
+    "contrib.slim.nets": "test_nets.py",
+    **dict.fromkeys([f"estimator.{name}" for name in ("export.", "Latest", "Final", "Best")], "test_exports.py"),
+    "contrib.estimator.clip": "test_optimizers.py",
+    "contrib.learn.datasets": "test_learn_datasets.py",
+    **dict.fromkeys(
+        ["contrib.seq2seq.Beam", "contrib.seq2seq.FinalBeam", "contrib.seq2seq.gather_tree"], "test_beams.py"
+    ),
+    **dict.fromkeys(
+        [
+            "contrib.losses.metric_learning",
+            "contrib.sparsemax",
+            "contrib.resampler",
+            "contrib.predictor",
+            "contrib.distributions.percentile",
+        ],
+        "test_contrib_rare.py",
+    ),
+    "contrib.image.dense_image_warp": "test_contrib_rare.py",
+    **dict.fromkeys(["saved_model.classification_s", "saved_model.regression_s"], "test_contrib_rare.py"),
+    **dict.fromkeys([f"contrib.layers.{what}" for what in COLUMNS], "test_contrib_learn.py"),
+    **dict.fromkeys(
+        [
+            "strings.split",
+            "strings.bytes_split",
+            "strings.format",
+            "strings.unicode_t",
+            "timestamp",
+            "write_file",
+            "io.write_file",
+            "io.serialize_tensor",
+            "io.parse_tensor",
+            "serialize_tensor",
+            "parse_tensor",
+        ],
+        "test_pieces.py",
+    ),
+    **dict.fromkeys([*ANSWERS, *SETTINGS.split()], "test_states.py"),
+    **dict.fromkeys(
+        [
+            "resource_loader",
+            "init_scope",
+            "inside_function",
+            "is_symbolic_tensor",
+            "get_static_value",
+            "grad_pass_through",
+            "get_seed",
+            "random.get_seed",
+            "random_poisson",
+            "executing_eagerly_o",
+        ],
+        "test_states.py",
+    ),
     **dict.fromkeys(
         [f"contrib.{place}.{name}" for place in ("framework", "slim") for name in ("with_s", "zero_i")],
         "test_contrib.py",
@@ -65,7 +120,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "contrib.tensorboard": "test_summary.py",
     "contrib.crf": "test_crf.py",
     "contrib.eager": "test_eager.py",
-    "contrib.learn.datasets": "test_mnist.py",
+    "contrib.learn.preprocessing": "test_contrib.py",
+    "contrib.learn": "test_contrib_learn.py",
     "contrib.ctc": "test_old.py",
     "app.": "test_flags.py",
     "raw_ops": "test_graph_editor.py",
@@ -122,9 +178,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         + ["count_up_to", "train.warm_start", "orthogonal_i", "initializers.orth", "initializers.id"],
         "test_old.py",
     ),
-    **dict.fromkeys(
-        ["contrib.learn", "logging.log_", "logging.vlog", "get_logger", "string", "dtypes.string"], "test_contrib.py"
-    ),
+    **dict.fromkeys(["logging.log_", "logging.vlog", "get_logger", "string", "dtypes.string"], "test_contrib.py"),
     **dict.fromkeys(
         ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],
         "test_python_calls.py",

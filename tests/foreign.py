@@ -19,7 +19,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,28 @@ def onnx(path: str, given: Arrays) -> dict[str, Any]:
     options.log_severity_level, options.intra_op_num_threads = 3, 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return dict(zip([one.name for one in session.get_outputs()], session.run(None, dict(given)), strict=True))
+
+
+@reader("tensorflow", "program of AutoGraph")
+def autograph(path: str, given: Arrays, name: str, way: str) -> dict[str, Any]:
+    """The results of a program of `tests/compat/autograph` in a context, by row and number; or its error."""
+    import tensorflow as tf
+
+    module = loaded(path, tf)
+    if name in module.ERRORS:
+        kinds, text = module.problem(name, way)
+        return {"kinds": " ".join(kinds), "text": text}
+    rows = module.computed(name, way)
+    return {f"{row} {n}": leaf for row, leaves in enumerate(rows) for n, leaf in enumerate(leaves)}
+
+
+def loaded(path: str | os.PathLike[str], library: Any) -> Any:
+    """A module of programs in which `tf` is a library."""
+    spec: Any = spec_from_file_location(f"programs_of_{library.__name__.rpartition('.')[2]}", path)
+    module: Any = module_from_spec(spec)
+    module.tf = library
+    spec.loader.exec_module(module)
+    return module
 
 
 # -- the processes ----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import linecache
 import os
 import re
 import shutil
@@ -94,6 +95,7 @@ def test_page(page, undisturbed):
 
 def run(code: str, names: dict[str, object]) -> str:
     """Run a block, and return its output."""
+    linecache.cache["example.py"] = len(code), None, code.splitlines(keepends=True), "example.py"  # as a file has it
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(code, "example.py", "exec"), names)
     return output.getvalue()

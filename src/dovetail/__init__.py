@@ -6,6 +6,8 @@ from os.path import basename as _basename
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+__distribution__ = "keras-dovetail"  # pip has another project `dovetail`, so `dovetail.core` looks for this
+
 from dovetail.core.base.version import VERSION as __version__
 
 if _TYPE_CHECKING:
@@ -131,7 +133,10 @@ _MODULES = {name: f"dovetail.{module}" for module, names in _LATER.items() for n
 
 def __getattr__(name: str) -> _Any:
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from dovetail.core.base.errors import did_you_mean
+
+        advice = "" if name.startswith("_") else did_you_mean(name, _MODULES)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}. {advice}".rstrip(" ."))
     _start()
     module = _import_module(_MODULES[name])
     value = globals()[name] = module if module.__name__ == f"dovetail.{name}" else getattr(module, name, module)
@@ -143,7 +148,7 @@ def __dir__() -> list[str]:
 
 
 def _forms() -> None:
-    modules = "edit execute.composite_programs functions.function_files functions.plan_files sessions"
+    modules = "autodiff edit execute.composite_programs functions.function_files functions.plan_files sessions"
     for module in modules.split():
         _import_module(f"dovetail.{module}")
 

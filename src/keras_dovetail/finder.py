@@ -32,11 +32,13 @@ FOLLOWED = {
     "keras": "keras_dovetail.kinds:register_kinds",
     "keras.src.backend.common.dtypes": "keras_dovetail.settings:keep_floatx",
     "keras.src.callbacks.tensorboard": "keras_dovetail.src.tensorboard:write_by_dovetail",
+    "keras.src.distribution.distribution_lib": "keras_dovetail.src.parallel.layouts:undo_at_end",
     "keras.src.export.onnx": "keras_dovetail.onnx_export:write_by_dovetail",
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",
     "keras.src.layers.layer": "keras_dovetail.src.phase:follow",
     "keras.src.layers.normalization.batch_normalization": "keras_dovetail.src.parallel.whole_batch:synchronize",
     "keras.src.models.model": "keras_dovetail.onnx_export:refuse_litert",
+    "keras.src.ops.node": "keras_dovetail.src.lines:follow",
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
     "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",
     "keras.src.saving.serialization_lib": "keras_dovetail.imported:wait_for_tensorflow",
@@ -44,7 +46,9 @@ FOLLOWED = {
         f"keras.src.utils.{kind}dataset_utils": "keras_dovetail.datasets:give_ours"
         for kind in ("", "audio_", "image_", "text_", "timeseries_")
     },
+    "keras.src.utils.jax_layer": "keras_dovetail.foreign_layers:call_jax_functions",
     "keras.src.utils.rng_utils": "keras_dovetail.imported:wait_for_tensorflow",
+    "keras.src.utils.torch_utils": "keras_dovetail.foreign_layers:wrap_torch_modules",
     "tensorflow": "keras_dovetail.seeds:seed_tensorflow",
 }
 

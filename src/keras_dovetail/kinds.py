@@ -7,8 +7,10 @@ default graph records their computation: inputs of the model become placeholders
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -105,3 +107,6 @@ def register_kinds(module: ModuleType) -> None:
     register(module.KerasTensor, _Symbolic())
     saving.register()
     follow_ranks()
+    layers = sys.modules.get("dovetail.compat.tensorflow.names.layers.base")
+    if layers is not None:  # TensorFlow 1's, which the program has used
+        import_module("dovetail.compat.tensorflow.keras_layers").join(layers.Layer)

@@ -9,10 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import dovetail
-from dovetail.formats.wire.libraries import need
-from dovetail.onnx.saving import write
-from dovetail.saved_model.saving import endpoint, traced
-from keras_dovetail.src.export import specs_of
 
 
 def write_by_dovetail(module: ModuleType) -> None:
@@ -47,6 +43,11 @@ def write_by_dovetail(module: ModuleType) -> None:
 
         Source: `keras.Model.export`.
         """
+        from dovetail.formats.wire.libraries import need  # `import keras` does without the tables of files
+        from dovetail.onnx.saving import write
+        from dovetail.saved_model.saving import endpoint, traced
+        from keras_dovetail.src.export import specs_of
+
         need("keras.Model.export")
         signature = signature_of(model) if input_signature is None else input_signature
         if not signature:

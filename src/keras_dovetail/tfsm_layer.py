@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+import dovetail
 from dovetail.core.values.variable import Variable as State
-from dovetail.saved_model.loading import LoadedModel, load
-from dovetail.saved_model.objects import RestoredFunction
-from dovetail.saved_model.signatures import Signature
 from keras_dovetail.src.variable import Variable
+
+if TYPE_CHECKING:
+    from dovetail.saved_model import LoadedModel, RestoredFunction, Signature
 
 
 def run_on_dovetail(module: ModuleType) -> None:
@@ -33,7 +34,7 @@ def run_on_dovetail(module: ModuleType) -> None:
         dtype: Any = None,
     ) -> None:
         base.__init__(self, trainable=trainable, name=name, dtype=dtype)
-        loaded = load(filepath)
+        loaded = dovetail.saved_model.load(filepath)  # imported here: `import keras` does without it
         self.filepath = os.fspath(filepath)
         self.call_endpoint, self.call_training_endpoint = call_endpoint, call_training_endpoint
         self.call_endpoint_fn = endpoint(loaded, call_endpoint)
@@ -44,7 +45,7 @@ def run_on_dovetail(module: ModuleType) -> None:
 
     def call(self: Any, inputs: Any, training: bool = False, **kwargs: Any) -> Any:
         function = self.call_training_endpoint_fn if training else self.call_endpoint_fn
-        if isinstance(function, RestoredFunction):
+        if _is_function(function):
             return function(inputs, **kwargs)
         if isinstance(inputs, Mapping):
             return function(**inputs, **kwargs)
@@ -64,18 +65,22 @@ def endpoint(loaded: LoadedModel, name: str) -> RestoredFunction | Signature:
         ValueError: it has none of this name.
     """
     function = getattr(loaded, name, None)
-    if isinstance(function, RestoredFunction):
+    if _is_function(function):
         return function
     if name in loaded.signatures:
         return loaded.signatures[name]
-    known = [*loaded.signatures, *(each for each in dir(loaded) if isinstance(getattr(loaded, each), RestoredFunction))]
+    known = [*loaded.signatures, *(each for each in dir(loaded) if _is_function(getattr(loaded, each)))]
     problem = f"the endpoint {name!r} is no function and no signature of {loaded!r}"
     raise ValueError(f"TFSMLayer: {problem}: say call_endpoint={' or '.join(map(repr, known)) or 'nothing'}.")
 
 
-def _variables(*functions: RestoredFunction | Signature) -> list[State]:
+def _is_function(value: Any) -> TypeGuard[RestoredFunction]:
+    return isinstance(value, dovetail.saved_model.RestoredFunction)
+
+
+def _variables(*functions: Any) -> list[State]:
     """The variables of some functions, in the order of their first use."""
-    graphs = [one.graph for f in functions for one in (f.signatures if isinstance(f, RestoredFunction) else [f])]
+    graphs = [one.graph for f in functions for one in (f.signatures if _is_function(f) else [f])]
     parts = [part for graph in graphs for part in graph.everywhere()]
     used = [value for part in parts for operation in part.operations for value in operation.attrs.values()]
     return list(dict.fromkeys(value for value in used if isinstance(value, State)))

@@ -38,7 +38,7 @@ def test_gradients_pass_a_product_to_both_sides(engine):
     values = s.values
     with dt.GradientTape() as tape:
         tape.watch([values, y])
-        product = K.dot(s._replace(values=values), y)
+        product = K.dot(s.with_values(values), y)
     by_values, by_y = tape.gradient(product, [values, y])
     np.testing.assert_array_equal(product.numpy(), DENSE @ y.numpy())
     np.testing.assert_array_equal(by_y.numpy(), DENSE.T @ np.ones((2, 2)))
@@ -89,7 +89,7 @@ def test_rows_are_gathered_with_gradients(engine):
     values = dt.ops.convert(np.array([2, 3, 4], "float32"))
     with dt.GradientTape() as tape:
         tape.watch(values)
-        rows = K.gather(a_sparse_one()._replace(values=values), [1, 1, -1])
+        rows = K.gather(a_sparse_one().with_values(values), [1, 1, -1])
         total = K.sum(rows * [[1.0], [10.0], [100.0]])
     np.testing.assert_array_equal(rows.numpy(), DENSE[[1, 1, 1]])
     assert tape.gradient(total, values).numpy().tolist() == [0, 111, 111]

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.choose import costs, jobs, ledger, measured_plan, measurer, policy
+from dovetail.choose import costs, estimates, jobs, ledger, measured_plan, measurer, policy
 from dovetail.choose.candidate import Candidate
 from dovetail.choose.ledger import Ledger
 from dovetail.execute.choice import Strategy
@@ -56,7 +56,7 @@ def called(function, *args, count=CALLS):
 
 
 def chosen(plan):
-    return policy.champion(plan.measurer.state).strategy.name
+    return estimates.champion(plan.measurer.state).strategy.name
 
 
 def begin_on(monkeypatch, engine):
@@ -116,7 +116,7 @@ def long_start(monkeypatch, engine):
         for strategy, arm in self.state.arms.items():
             is_first = strategy.engine == engine
             arm.start, arm.predicted = (
-                (5.0, policy.Estimate(-9.0, 0.1)) if is_first else (0.0, policy.Estimate(-3.0, 0.1))
+                (5.0, estimates.Estimate(-9.0, 0.1)) if is_first else (0.0, estimates.Estimate(-3.0, 0.1))
             )
         self.state.earlier = 10**6
 

@@ -7,10 +7,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.choose import policy
+from dovetail.choose import estimates, policy
 from dovetail.choose.costs import SPREAD
+from dovetail.choose.estimates import Arm, Estimate, State
 from dovetail.choose.ledger import MOST, Ledger
-from dovetail.choose.policy import Arm, Estimate, State
 from dovetail.execute.choice import Strategy
 
 SLOWED = 1.3  # a call takes this many times as long while something is prepared
@@ -116,7 +116,6 @@ class Process:
         if self.state.current is None and self.state.done and policy.is_over(self.state, self.first):
             self.now += self.machine.starts[self.first]
             self.state.arms[self.first].is_ready, self.state.current = True, self.first
-            self._imported(self.first)
 
     def _slowed(self, taken: float) -> None:
         self.now += (SLOWED - 1) * taken
@@ -145,16 +144,8 @@ class Process:
         self.state.arms[strategy].cost += min(seconds, left)
         self.job = (strategy, left - seconds) if left > seconds else None
         if self.job is None:
-            self._imported(strategy)
             self.state.arms[strategy].is_ready = True
             self.state.current = self.state.current or strategy
-
-    def _imported(self, strategy: Strategy) -> None:
-        """Let groups of steps cost only their own program once their single step is ready."""
-        start = self.state.arms[strategy].start
-        for arm in self.state.arms.values():
-            if arm.strategy._replace(group=1) == strategy != arm.strategy:
-                arm.start = max(0.0, arm.start - start)
 
 
 def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machine: float) -> Process:
@@ -197,8 +188,8 @@ def recorded(rows: Mapping[str, Mapping[str, float]], ahead: int, within: float 
             group, call = strategy._replace(group=GROUP), row["predicted call"] * (1 - 1 / GROUP)
             arms[group] = Arm(
                 group,
-                policy.in_groups(arms[strategy].predicted, call, row["predicted least"]),
-                start=start + row["predicted group start"],
+                estimates.in_groups(arms[strategy].predicted, call, row["predicted least"]),
+                start=row["predicted group start"],
             )
             groups[group], starts[group] = row["group step"], row["group start"]
     seconds |= groups

@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose.agreement import Agreement
-from dovetail.choose.policy import UNPREDICTED, Arm
+from dovetail.choose.estimates import UNPREDICTED, Arm
 from dovetail.core.engines.collectives import NOTE, WORLD
 from dovetail.execute.choice import Strategy
 from tests.distributed import ranks

@@ -9,7 +9,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.choose import costs, rates
-from dovetail.choose.costs import Corrections, work_of
+from dovetail.choose.costs import TURNS, Corrections, work_of
 from dovetail.core.base.table import OPS
 
 
@@ -89,6 +89,30 @@ def test_loops_count_their_turns():
 
     found = work_of(graph_of(looped, (25, 4)))
     assert found["turns"] == 2 * 25 and found["map"] >= 25 * 2 * 2 * 4 * 4
+
+
+def test_a_loop_of_unknown_length_counts_a_guess():
+    """Check that a table whose rows are like another input is no sequence that the loop takes in slices."""
+
+    def looped(x, table):
+        return ops.while_loop(lambda y: ops.sum(y) > 0.0, lambda y: ops.tanh(y + table[3]), x)
+
+    found = work_of(graph_of(looped, (4,), (1000, 4)))
+    assert 2 * TURNS <= found["turns"] <= 5 * TURNS
+
+
+@pytest.mark.parametrize(
+    ("function", "size"),
+    [
+        (lambda x: x[3:5], 2 * 10),
+        (lambda x: ops.gather(x, 3), 10),
+        (lambda x: ops.slice_update(x, [1, 0], ops.zeros((2, 10))), 2 * 10),
+        (lambda x: ops.tensor_scatter_add(x, [[3]], ops.zeros((1, 10))), 10),
+    ],
+    ids=["slice", "gather", "update", "scatter"],
+)
+def test_a_part_costs_its_own_bytes(function, size):
+    assert work_of(graph_of(function, (1000, 10)))["map"] == pytest.approx(2 * 4 * size, abs=4 * size)
 
 
 # The families of ops other than "map" and "move".

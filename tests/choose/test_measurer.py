@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.choose import costs, ledger, measured_plan, measurer, policy
+from dovetail.choose import costs, estimates, ledger, measured_plan, measurer
 from dovetail.choose.candidate import Candidate
 from dovetail.core.base import memory
 from dovetail.core.engines import engine_registry
@@ -40,6 +40,40 @@ def test_the_fastest_is_chosen(monkeypatch):
         assert result.engine == "numpy"
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
     assert set(clock.ran) >= set(ENGINES) and clock.ran[-CALLS // 2 :].count(fastest) > 0.8 * CALLS // 2
+
+
+def test_a_graph_that_is_traced_anew_goes_on_with_its_times_alone_and_in_groups():
+    graph = dt.function(lambda x: line(x, 2.0, 1.0)).graph(dt.spec((3,)))
+    first, second = (measurer.Measurer(graph, [(3,)], keeps=True) for _ in range(2))
+    alone, group = Strategy("numpy"), Strategy("numpy", group=32)
+    first.begin(["numpy"], ahead=0)
+    first.state.arms[alone].saw([1e-4] * 7)
+    first.allow_groups(32, joins=False)
+    first.state.arms[group].saw([1e-5] * 7)
+    first.state.done = 500
+    second.begin(["numpy"], ahead=0)
+    second.allow_groups(32, joins=False)
+    assert second.state.done == 500 and not second.state.arms[group].is_ready
+    assert (second.state.arms[alone].times, second.state.arms[group].times) == ([1e-4] * 7, [1e-5] * 7)
+
+
+def test_groups_of_an_engine_tell_what_those_of_others_save():
+    """Check the cost of a group, too: of its own program, since its single step is there before it."""
+    graph = dt.function(lambda x: line(x, 2.0, 1.0)).graph(dt.spec((3,)))
+    mine = measurer.Measurer(graph, [(3,)], keeps=False)
+    numpy, jax = Strategy("numpy"), Strategy("jax")
+    mine.begin(["numpy", "jax"], ahead=0)
+    for strategy in (numpy, jax):
+        mine.state.arms[strategy].saw([1e-3] * 7)
+    mine.allow_groups(32, joins=False)
+    mine.state.current, groups = numpy, [mine.state.arms[strategy._replace(group=32)] for strategy in (numpy, jax)]
+    guessed = groups[1].predicted.seconds
+    groups[0].is_ready, mine.state.current = True, groups[0].strategy
+    for _ in range(measurer.FIRST_CALLS):
+        mine.observe(groups[0].strategy, 32 * 2e-4, counts=True)
+    assert groups[1].predicted.seconds < 0.6 * guessed
+    build = measurer.costs.known.build_seconds("jax", mine.work)
+    assert groups[1].start == build and mine.state.arms[jax].start >= build
 
 
 @needs_two
@@ -95,7 +129,7 @@ def test_a_little_faster_is_not_enough(monkeypatch):
 def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, drift, others):
     fastest, next_one = ENGINES[-1], ENGINES[1]
     monkeypatch.setattr(costs.Corrections, "start_seconds", lambda self, engine, work: 0.0)  # as if all were ready
-    monkeypatch.setattr(costs.Corrections, "predict", lambda self, engine, work: policy.Estimate(-0.5, 0.3))
+    monkeypatch.setattr(costs.Corrections, "predict", lambda self, engine, work: estimates.Estimate(-0.5, 0.3))
     clock = Clock(monkeypatch, **dict.fromkeys(list_candidates(), 0.58) | {fastest: 0.5, next_one: others})
     run = Candidate.run
 
@@ -138,7 +172,7 @@ def test_a_slow_strategy_gets_few_calls(monkeypatch):
     slow = ENGINES[1]
     clock = Clock(monkeypatch, **{slow: 5.0})
     plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
-    assert clock.ran.count(slow) <= (policy.WARM + policy.TURN) * 2 and chosen(plan) != slow
+    assert clock.ran.count(slow) <= (estimates.WARM + estimates.TURN) * 2 and chosen(plan) != slow
 
 
 def test_nothing_is_learned_without_room(monkeypatch):
@@ -166,7 +200,7 @@ def test_one_call_in_about_64_is_timed_once_nothing_is_tried(monkeypatch):
     monkeypatch.setattr(measurer, "WATCHED", 64)
     Clock(monkeypatch, **dict.fromkeys(ENGINES, 1e-4))
     plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=1000)
-    assert 15 <= len(policy.champion(plan.measurer.state).times) <= 25
+    assert 15 <= len(estimates.champion(plan.measurer.state).times) <= 25
 
 
 @pytest.mark.skipif("torch" not in ENGINES, reason="the others take their threads for ever")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.choose import background, candidate, jobs, ledger, measured_plan, measurer, policy, records
+from dovetail.choose import background, candidate, estimates, jobs, ledger, measured_plan, measurer, policy, records
 from dovetail.choose.candidate import Candidate
 from dovetail.core.engines.engine_registry import current_engine
 from tests.choose.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
@@ -131,7 +131,7 @@ def test_an_exception_while_a_strategy_is_chosen(two_engines, monkeypatch, step)
     program = Program()
     program.check()
     for arm in program.plan.measurer.state.arms.values():  # so that all are tried
-        arm.predicted = policy.Estimate(-20.0, 1.0)
+        arm.predicted = estimates.Estimate(-20.0, 1.0)
 
     def interrupting(*args, **options):
         if not raised:

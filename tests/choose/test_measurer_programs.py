@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.choose import measured_plan, policy
+from dovetail.choose import estimates, measured_plan
 from tests.choose.measuring import (
     CALLS,
     Clock,
@@ -67,7 +67,7 @@ def test_graphs_that_share_variables_notice_each_other():
         function(x), function(x)
     assert [f.plan(x).measurer.state.visits for f in (*adds, alone)] == [1, 1, 0]
     assert both.plan(x).measurer.state.visits == 2
-    best = policy.champion(adds[1].plan(x).measurer.state).strategy
+    best = estimates.champion(adds[1].plan(x).measurer.state).strategy
     assert both.plan(x).measurer.state.place == best.engine
 
 

@@ -139,6 +139,25 @@ def test_the_engine_that_runs_meanwhile_leaves_a_core_free(monkeypatch):
 
 
 @needs_two
+def test_an_engine_that_cannot_run_meanwhile_is_left_out_with_all_its_threads(monkeypatch):
+    monkeypatch.setattr(type(engine_registry.get_engine("numpy")), "thread_count", 2)
+    long_start(monkeypatch, ENGINES[-1])
+    make, tried = MeasuredPlan._make, []
+
+    def fails_on_numpy(self, strategy):
+        tried.append(strategy)
+        assert len(tried) < 9, tried
+        if strategy.engine == "numpy":
+            raise NotImplementedError("numpy has no rule for it")
+        return make(self, strategy)
+
+    monkeypatch.setattr(MeasuredPlan, "_make", fails_on_numpy)
+    plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=2)
+    assert plan.chosen.strategy == Strategy(ENGINES[-1])
+    assert tried == [Strategy("numpy", threads=1), Strategy(ENGINES[-1])]
+
+
+@needs_two
 def test_only_one_engine_starts_in_the_background(monkeypatch):
     """Check that a second graph waits for its own first engine, which the background is importing."""
     engine = ENGINES[-1]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.choose import ledger, records
+from dovetail.choose import ledger, measurer, records
 from dovetail.choose.report import Report
 from dovetail.core.base import cache_folder
 from dovetail.execute.choice import Row, Strategy
@@ -98,6 +98,7 @@ def test_the_next_process_goes_on(monkeypatch):
     plan, _ = called(made(), X)
     plan.measurer.keep(is_last=True)
     clock.ran.clear()
+    measurer._states.clear()
     function = made()  # as in another process
     with monkeypatch.context() as patch:
         patch.setattr(ledger.Ledger, "room", lambda self, now: ledger.Room(0.0))

@@ -84,7 +84,7 @@ from keras.src import backend as own
 class Halved(layers.Layer):
     def call(self, x):
         dtype = backend.standardize_dtype(x.dtype)
-        return ops.cast(own.convert_to_tensor(x) / 2, dtype)
+        return ops.cast(own.nn.relu(own.numpy.abs(own.convert_to_tensor(x))) / 2, dtype)
 
 print(backend.result_type("float16", "int32"), Halved()(ops.ones(2, "float16")).dtype)
 """
@@ -100,3 +100,30 @@ def test_what_is_of_keras_3_runs_as_dovetail_run_says(tmp_path):
     assert told.returncode == 1, told.stderr
     runs = {Path(one["file"]).name: one["runs"] for one in json.loads(told.stdout)["files"]}
     assert runs == {"modern.py": True, "wrong.py": False}
+
+
+BRANCHING = """\
+import tensorflow as tf
+
+@tf.function
+def collatz(n):
+    steps, seen = 0, {"largest": n}
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        if n > seen["largest"]:
+            seen["largest"] = n
+        steps += 1
+    return steps, seen["largest"]
+
+print(*(int(x) for x in collatz(tf.constant(27))))
+"""
+
+
+def test_branches_of_python_run_as_the_audit_says(tmp_path):
+    write(tmp_path, {"branching.py": BRANCHING, "cells.ipynb": notebook("%matplotlib inline\n" + BRANCHING)})
+    command = [sys.executable, "-m", "dovetail"]
+    for name in ("branching.py", "cells.ipynb"):
+        done = subprocess.run([*command, "run", tmp_path / name], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "111 9232\n"), done.stderr
+    told = subprocess.run([*command, "audit", tmp_path, "--json"], capture_output=True, text=True)
+    assert [one["runs"] for one in json.loads(told.stdout)["files"]] == [True, True]

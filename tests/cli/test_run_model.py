@@ -137,7 +137,7 @@ def test_what_stands_in_place_of_a_file_is_told(name, data, message, tmp_path, c
 
 
 def test_a_model_without_inputs_and_outputs_is_not_saved(tmp_path, capsys):
-    (tmp_path / "m").write_bytes(b"\x08\x01\x12\x00")
+    (tmp_path / "m").write_bytes(b"\x0a\x09\x0a\x01n\x12\x04NoOp")  # a GraphDef with this node alone
     for name in ("x.onnx", "x.pb"):
         assert main(["convert", str(tmp_path / "m"), str(tmp_path / name)]) == 1
         assert "neither inputs nor outputs" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse
 
 from tests.compat.keras2_programs import ON_DOVETAIL, Y, keras, layers, legacy, with_weights
 from tests.keras_backends import main
@@ -248,6 +249,109 @@ def program_rates_that_decay():
     weights = optimizer.get_weights()
     optimizer.set_weights(weights)
     return [history["loss"], history["lr"], keras.backend.get_value(optimizer.lr), *map(np.sum, weights)]
+
+
+class Momentum(legacy.SGD):
+    """SGD with momentum; on Dovetail by `get_updates` in the order of Keras 1, which Keras 2.0 also had."""
+
+    if ON_DOVETAIL:
+
+        def get_updates(self, params, constraints, loss):
+            k = keras.backend
+            self.updates = [k.update_add(self.iterations, 1)]
+            for p, gradient in zip(params, self.get_gradients(loss, params), strict=True):
+                velocity = k.zeros(k.get_variable_shape(p))
+                change = self.momentum * velocity - self.lr * gradient
+                new = constraints[p](p + change) if p in constraints else p + change
+                self.updates += [k.update(velocity, change), k.update(p, new)]
+            return self.updates
+
+
+def program_steps_of_an_optimizer_that_takes_constraints():
+    first = layers.Dense(2, input_shape=(4,), kernel_constraint=keras.constraints.MaxNorm(0.5))
+    model = keras.Sequential([first, layers.Dense(1)])
+    with_weights(model)
+    model.compile(Momentum(0.1, momentum=0.9), "mse")
+    history = model.fit(VECTORS, Y, batch_size=2, epochs=3, shuffle=False, verbose=0).history
+    return [history["loss"], *model.get_weights()]
+
+
+class Stepping(layers.LSTM):
+    """An LSTM; on Dovetail it defines its step, as classes of up to Keras 2.0 do."""
+
+    if ON_DOVETAIL:
+
+        def build(self, shape):
+            self.input_spec, self.states = keras.layers.InputSpec(shape=(None, None, shape[-1])), [None, None]
+            kernels = {"kernel": shape[-1], "recurrent_kernel": self.units}
+            for name, size in kernels.items():
+                made = self.add_weight(name=name, shape=(size, 4 * self.units), initializer=self.kernel_initializer)
+                setattr(self, name, made)
+            self.bias = self.add_weight((4 * self.units,), name="bias", initializer=self.bias_initializer)
+            self.built = True
+
+        def step(self, products, states):
+            k, (h, c, _, masks) = keras.backend, states
+            z = products + k.dot(h * masks[0], self.recurrent_kernel)
+            parts = [z[:, number * self.units : (number + 1) * self.units] for number in range(4)]
+            i, f, o = (self.recurrent_activation(parts[number]) for number in (0, 1, 3))
+            c = f * c + i * self.activation(parts[2])
+            h = o * self.activation(c)
+            return h, [h, c]
+
+
+class Masked(Stepping):
+    """The same, whose step multiplies the inputs, too."""
+
+    if ON_DOVETAIL:
+
+        def preprocess_input(self, inputs, training=None):
+            return inputs
+
+        def step(self, x, states):
+            products = keras.backend.bias_add(keras.backend.dot(x * states[2][0], self.kernel), self.bias)
+            return super().step(products, states)
+
+
+def program_classes_of_lstm_define_a_step():
+    found, x = [], STEPS * (np.arange(5) != 2)[:, None]
+    for cls in (Stepping, Masked):
+        for options in ({}, {"go_backwards": True}, {"unroll": True}, {"return_sequences": True}):
+            first = layers.Activation("linear") if options.get("return_sequences") else layers.Masking()
+            model = keras.Sequential([layers.InputLayer((5, 3)), first, cls(2, **options)])
+            with_weights(model)
+            model.compile(keras.optimizers.SGD(0.1), "mse")
+            found += [predicted := model.predict(x, verbose=0), model.train_on_batch(x, np.zeros_like(predicted))]
+    return [np.ravel(each) for each in found]
+
+
+class OwnInput(layers.Layer):
+    """An input layer that does not call the base class, as programs wrote for inputs that Keras 1 had not."""
+
+    def __init__(self, shape, name):
+        k = keras.backend
+        self.trainable, self.built, self.name, self.input_spec = False, True, name, None
+        self.inbound_nodes, self.outbound_nodes, self.trainable_weights, self.non_trainable_weights = [], [], [], []
+        self.batch_input_shape, self.sparse = shape, True
+        tensor = k.placeholder(shape=shape, dtype=k.floatx(), sparse=True, name=name)
+        tensor._uses_learning_phase, tensor._keras_history = False, (self, 0, 0)
+        shapes = [tensor._keras_shape]
+        keras.engine.topology.Node(self, [], [], [], [tensor], [tensor], [None], [None], shapes, shapes)
+
+
+def program_has_an_input_layer_of_its_own():
+    x = layers.Input((4,))
+    if ON_DOVETAIL:
+        (graph,) = OwnInput((None, None), "graph").inbound_nodes[0].output_tensors
+    else:
+        graph = layers.Input((None,), name="graph", sparse=True)
+    product = layers.Lambda(lambda pair: keras.backend.dot(*pair))
+    model = keras.Model([x, graph], product([graph, layers.Dense(2)(x)]))
+    with_weights(model)
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    matrix = scipy.sparse.csr_matrix(np.eye(6, k=1) + np.eye(6))
+    losses = [model.train_on_batch([VECTORS, matrix], np.zeros((6, 2))) for _ in range(2)]
+    return [*losses, model.predict([VECTORS, matrix], batch_size=6, verbose=0)]
 
 
 LOSSES = (

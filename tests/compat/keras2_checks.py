@@ -439,6 +439,28 @@ def check_classes_have_weights_for_each_output():
     np.testing.assert_allclose(made.train_on_batch(X, targets[0], class_weight=[weights]), 2 * np.log(2), rtol=1e-5)
 
 
+def check_weights_of_classes_that_are_no_dict_change_nothing():
+    """In Keras 2 `class_weight="auto"` was taken, and not read; of several outputs it was an error."""
+    x = Input((2,))
+    ends = [Dense(2, activation="softmax", kernel_initializer="zeros")(x) for _ in "ab"]
+    made, targets = Model(x, ends[0]), np.eye(2)[[0, 1, 1, 0]]
+    made.compile(SGD(0.0), "categorical_crossentropy")
+    batches = iter([(X, targets)] * 9)
+    for given in ("auto", np.ones(2)):
+        for train in (
+            lambda **more: made.fit(X, targets, verbose=0, **more).history["loss"][0],
+            lambda **more: made.fit_generator(batches, 1, 1, verbose=0, **more).history["loss"][0],
+            lambda **more: made.train_on_batch(X, targets, **more),
+        ):
+            with pytest.warns(UserWarning, match=r"is no dict, so all classes have the weight 1: write \{0: 1.0"):
+                loss = train(class_weight=given)
+            np.testing.assert_allclose(loss, np.log(2), rtol=1e-5)
+    made = Model(x, ends)
+    made.compile(SGD(0.0), "categorical_crossentropy")
+    with pytest.raises(TypeError, match="several outputs, so class_weight is a list or a dict, not 'auto'"):
+        made.fit(X, [targets, targets], class_weight="auto", verbose=0)
+
+
 def check_the_name_of_a_result_tells_which_is_better():
     for name, mode in (("val_my_acc", "max"), ("val_gap", "min"), ("auc", "max")):
         stop = keras.callbacks.EarlyStopping(name)

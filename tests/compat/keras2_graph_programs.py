@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from tests.compat.keras2_programs import CLASSES, LABELS, ON_DOVETAIL, X, Y, Z, keras, legacy, sums, with_weights
+from tests.compat.keras2_programs import CLASSES, LABELS, ON_DOVETAIL, Warm, X, Y, Z, keras, legacy, sums, with_weights
 from tests.keras_backends import main
 
 if ON_DOVETAIL:
@@ -414,6 +414,63 @@ def program_gradients_by_the_inner_tensors_of_a_model_in_a_sequential():
             [n or 0 for n in shape],
             len(model.get_weights()),
         ]
+
+
+def program_gradients_between_the_inputs_of_a_lambda():
+    """One input is computed from the other, and a function mentions another tensor of the model."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((4, 1))
+        pooled = layers.MaxPooling1D(2)(x)
+        where = layers.Lambda(lambda both: backend.gradients(backend.sum(both[1]), both[0])[0])([x, pooled])
+        twice = layers.Lambda(lambda tensor: backend.gradients(backend.square(tensor), x)[0])(pooled)
+        inside = layers.Lambda(lambda tensor: backend.gradients(backend.square(tensor), tensor)[0])(pooled)
+        signals = np.array([[1.0, 2.0, 4.0, 3.0], [5.0, 0.0, 1.0, 2.0]])[..., None]
+        return list(keras.Model(x, [where, twice, inside]).predict(signals, verbose=0))
+
+
+def program_gradients_of_tensorflow_are_tensors_of_the_model():
+    """They are outputs of other models, also with gradients that arrive, constants, and zeros; K runs them, too."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((3,))
+        last = layers.Dense(1, use_bias=False)
+        y = layers.Dense(2)(x)
+        square = layers.Lambda(lambda tensor: tensor * tensor)(y)
+        z = last(square)
+        with_weights(keras.Model(x, z))
+        found = [
+            *TF.gradients([z, square], [x, y, square]),
+            *TF.gradients([z, y], [x], grad_ys=[2 * z, backend.ones_like(y)]),
+            *TF.gradients([z, y], [x], stop_gradients=[square]),
+            *TF.gradients(TF.gradients(z, x), x),
+            *TF.gradients(y, [z], unconnected_gradients="zero"),
+            layers.Lambda(lambda both: TF.gradients(both[0], both[1], both[0])[0])([y, x]),
+        ]
+        nothing = TF.gradients(y, [z]) + TF.gradients(z, [x], stop_gradients=[square])
+        run = backend.function([x], TF.gradients(z, [last.kernel, x]))
+        return [*keras.Model(x, found).predict(X, verbose=0), *run([X]), str(nothing)]
+
+
+def program_steps_of_optimizers_in_a_session():
+    """The operation of a step, of classes of Keras and of a program, and the variables that it moves."""
+    found, data = [], np.linspace(-1, 1, 18).reshape(6, 3)
+    for make in (
+        lambda: Warm(2, learning_rate=0.1, decay=0.1),
+        lambda: legacy.Adam(0.05),
+        lambda: legacy.SGD(0.05, momentum=0.9, decay=0.1),
+    ):
+        with TF.Graph().as_default(), TF.Session() as session:
+            x = TF.placeholder("float32", [None, 3])
+            weight = TF.get_variable("w", [3, 1], initializer=TF.ones_initializer(), use_resource=True)
+            dense = layers.Dense(1, kernel_initializer="ones")
+            loss = TF.reduce_mean(TF.square(dense(TF.matmul(x, weight)) - 1.0))
+            variables, optimizer = [weight, *dense.trainable_weights], make()
+            step = optimizer.apply_gradients(zip(TF.gradients(loss, variables), variables, strict=True))
+            session.run(TF.global_variables_initializer())
+            losses = [session.run([loss, step], {x: data})[0] for _ in range(4)]
+            found.append([losses, *session.run(variables)])
+    return found
 
 
 if __name__ == "__main__":

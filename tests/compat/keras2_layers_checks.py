@@ -25,7 +25,7 @@ from keras.models import Input
 
 import dovetail as dt
 from dovetail.compat import keras2
-from dovetail.compat.keras2 import patches
+from dovetail.compat.keras2 import patches, words
 from dovetail.compat.keras2.patches import held
 from tests.keras_backends import main
 
@@ -117,6 +117,18 @@ def check_a_list_of_one_is_the_tensor():
     model = keras.Model([x], [layers.Add()([x, y])])
     assert np.array(Alone()(X)).shape == (4, 3) == model.predict(X, verbose=0).shape
     np.testing.assert_allclose(model.predict(X, verbose=0), 2 * X + 1, rtol=1e-6)
+
+
+def check_a_list_of_one_is_a_list_in_tf_keras():
+    with mock.patch.object(words, "of_tensorflow", True):
+        (y,) = Alone()(keras.Input((3,)))
+        assert y.shape == (None, 3)
+
+
+def check_positional_arguments_of_any_layer():
+    layer = layers.Layer(False, "frozen", "float64")
+    assert (layer.trainable, layer.name, layer.compute_dtype) == (False, "frozen", "float64")
+    assert layers.Layer(2).trainable is True
 
 
 # -- NumPy's integers as sizes ----------------------------------------------------------------------------------------

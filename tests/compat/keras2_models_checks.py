@@ -176,6 +176,31 @@ def check_callbacks_find_the_validation():
         assert model.total_loss is not before
 
 
+class OneFile(keras.callbacks.TensorBoard):
+    """A callback of Keras 2.2 that writes one file in all calls of `fit`."""
+
+    def set_model(self, model):
+        pass
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._write_logs({**logs, "size": 3}, 7)
+
+    def on_train_end(self, logs=None):
+        pass
+
+
+def check_the_writer_of_the_tensorboard_callback():
+    model = keras.Sequential([layers.Dense(1, input_dim=3)])
+    model.compile("sgd", "mse")
+    with tempfile.TemporaryDirectory() as folder:
+        board = OneFile(folder)
+        for _ in range(2):
+            model.fit(X[:4], X[:4, 0], verbose=0, callbacks=[board])
+        (file,) = Path(folder).glob("*tfevents*")
+        seen = [(event.step, v.tag) for event in v1.train.summary_iterator(str(file)) for v in event.summary.value]
+    assert seen == [(7, "loss"), (7, "loss")] and board.writer is board.writer
+
+
 class Counting(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         self.seen, self.told = [], dict(self.params)
@@ -310,6 +335,18 @@ def check_losses_are_added_once_more_after_they_were_cleared():
         made.compile(keras.optimizers.SGD(0.0), loss=[None])
         near(made.train_on_batch(X, []), factor * 2 * X.sum(1).mean() / 2)
         near(made.evaluate(X, verbose=0), factor * X.sum(1).mean())
+
+
+def check_models_know_the_places_of_their_ends():
+    """In Keras 1 and 2.0 they had lists for them."""
+    shared = layers.Dense(2)
+    first, second = Input((3,)), Input((3,))
+    one, other = shared(first), shared(second)
+    made = Model([first, second], [other, one])
+    assert made.input_layers_node_indices == made.input_layers_tensor_indices == [0, 0]
+    assert made.output_layers == [shared, shared] and made.output_layers_node_indices == [1, 0]
+    assert made.output_layers_tensor_indices == [0, 0]
+    assert keras.Sequential([layers.Dense(2, input_dim=3)]).input_layers_node_indices == [0]
 
 
 def check_the_function_of_a_layer_makes_its_variables_once():

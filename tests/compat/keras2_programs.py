@@ -22,8 +22,11 @@ if ON_DOVETAIL:
     # isort: split
     import keras
 
+    import dovetail.compat.tensorflow as TF
+
     legacy = keras.optimizers
 else:
+    import tensorflow as TF
     import tf_keras as keras
 
     legacy = keras.optimizers.legacy  # it may be compiled into several models
@@ -142,6 +145,28 @@ def program_layers_in_a_frozen_model():
     return [*found, model.train_on_batch(X, Y), *sums(model)]
 
 
+def program_weights_of_frozen_layers_are_regularized():
+    """Their losses count in the result, and change no weight."""
+    first = layers.Dense(3, input_shape=(3,), kernel_regularizer=keras.regularizers.l2(0.1))
+    model = keras.Sequential([first, layers.Dense(1, bias_regularizer=keras.regularizers.l2(0.2))])
+    with_weights(model)
+    first.trainable = False
+    model.compile(legacy.SGD(0.01), "mse")
+    x = X
+    return [model.train_on_batch(x, Y), model.evaluate(x, Y, verbose=0), *model.get_weights()]
+
+
+def program_a_layer_gives_several_outputs():
+    a, b, dense = layers.Input((3,)), layers.Input((3,)), layers.Dense(1, name="score")
+    model = keras.Model([a, b], [dense(a), dense(b), layers.Dense(1, name="other")(b)])
+    with_weights(model)
+    model.compile(legacy.SGD(0.01), ["mse", "mae", "mse"], metrics=["mae"])
+    x = X
+    results = [model.train_on_batch([x, 2 * x], [Y, Y, Y]) for _ in range(2)]
+    history = model.fit([x, 2 * x], [Y, Y, Y], shuffle=False, verbose=0).history
+    return [*results, *(history[name] for name in sorted(history)), len(set(model.output_names))]
+
+
 def program_thawed_after_training():
     """Results of fine tuning: the top first, then all, by one optimizer that is compiled twice."""
     base, x = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()]), layers.Input((3,))
@@ -153,6 +178,45 @@ def program_thawed_after_training():
         base.trainable = trainable
         model.compile(optimizer, "mse")
         found += [model.train_on_batch(X, Y), model.train_on_batch(X, Y), *sums(model)]
+    return found
+
+
+# -- sparse inputs ----------------------------------------------------------------------------------------------------
+
+
+class Halved(layers.Layer):
+    """A sparse tensor whose elements are halves of another one's."""
+
+    def call(self, inputs):
+        return TF.SparseTensor(inputs.indices, inputs.values / 2, inputs.dense_shape)
+
+
+class OfNeighbours(layers.Layer):
+    """Sums of features of the neighbours in a graph, by the elements of the matrix of its edges."""
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight(shape=(input_shape[0][-1], 2), name="kernel")
+
+    def call(self, inputs):
+        x, edges = inputs
+        assert keras.backend.is_sparse(edges)
+        values = TF.gather(keras.backend.dot(x, self.kernel), edges.indices[:, 1]) * edges.values[:, None]
+        return TF.math.unsorted_segment_sum(values, edges.indices[:, 0], TF.shape(x)[0])
+
+
+def program_sparse_inputs():
+    """Layers of the program get sparse tensors; layers of Keras compute as with dense ones."""
+    edges, found = np.float32([[0, 1, 2], [3, 0, 0], [0, -1, 0]]), []
+    for size in (3, None):
+        x, a = layers.Input((3,)), layers.Input((size,), sparse=True)
+        ends = [OfNeighbours()([x, Halved()(a)]), layers.Lambda(lambda both: keras.backend.dot(*both))([a, x])]
+        if size:
+            ends.append(layers.Dense(2)(a))
+        (model,) = with_weights(keras.Model([x, a], ends))
+        given = [X[:3], TF.sparse.from_dense(edges)]
+        for results in (model(given), model.predict_on_batch(given)):
+            found += [np.asarray(result).tolist() for result in results]
+        found += [[n or 0 for n in end.shape] for end in ends] + [list(w.shape) for w in model.weights]
     return found
 
 
@@ -300,9 +364,162 @@ def program_losses_that_are_tensors():
     gap = backend.mean(backend.square(x - model.outputs[0]), axis=-1)
     model.add_loss(backend.mean(gap + 0.1 * backend.sum(backend.square(hidden), axis=-1)))
     model.add_metric(gap, name="gap", aggregation="mean")
+    count = len(model.losses)
     model.compile(keras.optimizers.SGD(0.01), loss=None)
     history = model.fit(X, batch_size=2, epochs=2, shuffle=False, verbose=0).history
-    return [sorted(history), history["loss"], history["gap"], sums(model)]
+    return [sorted(history), history["loss"], history["gap"], sums(model), count, len(model.losses)]
+
+
+class Told(layers.Layer):
+    """The first of its inputs; it notes which of its masks there are."""
+
+    supports_masking = True
+
+    def call(self, inputs, mask=None):
+        self.seen = self.told(mask)
+        return inputs[0]
+
+    def compute_mask(self, inputs, mask=None):
+        self.seen = [*self.seen, *self.told(mask)]
+
+    @staticmethod
+    def told(mask):
+        return ["none"] if mask is None else [str(each is None) for each in mask]
+
+
+def program_masks_of_several_inputs():
+    """The mask is None where no input has one, and else a list, in `call` and in `compute_mask`."""
+    steps, rows = layers.Input((2,)), layers.Input((2, 3))
+    masked, found = layers.Embedding(5, 3, mask_zero=True)(steps), []
+    for inputs in ([rows, rows], [masked, rows], [rows, masked]):
+        layer = Told()
+        layer(inputs)
+        found.append([*layer.seen])
+    return found
+
+
+class Made(layers.Layer):
+    """A layer that makes others in its call."""
+
+    def call(self, inputs, training=None):
+        return layers.Dropout(0.5)(layers.LeakyReLU(0.2)(inputs), training=training)
+
+
+def program_layers_made_in_a_call():
+    x = layers.Input((3,))
+    (model,) = with_weights(keras.Model(x, Made()(layers.Dense(400)(x))))
+    dropped = [np.mean(np.asarray(model(X, training=True)) == 0) for _ in range(4)]
+    before = np.array(model.predict(X, verbose=0))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    model.fit(X, np.zeros((6, 400)), epochs=3, verbose=0)
+    return [before, model.predict(X, verbose=0), round(2 * float(np.mean(dropped)))]
+
+
+def program_numbers_of_numpy_as_indices():
+    x = layers.Input((3,))
+    ends = [x[:, np.int64(1)], x[np.int32(0) :, np.int64(-1)], x[np.int64(0), np.int64(1)]]
+    return [*keras.Model(x, ends[:2]).predict(X, verbose=0), len(ends[2].shape)]
+
+
+# -- optimizers in the words of OptimizerV2 ---------------------------------------------------------------------------
+
+
+class Warm(legacy.Optimizer):
+    """Adam whose rate grows in the first steps, and with decay of some weights, as keras-bert has it."""
+
+    def __init__(self, warm, learning_rate=0.01, weight_decay=0.0, pattern="", name="Warm", **kwargs):
+        super().__init__(name, **kwargs)
+        self._set_hyper("warm", warm)
+        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
+        self._set_hyper("beta_1", 0.9)
+        self._set_hyper("weight_decay", weight_decay)
+        self.pattern = pattern
+
+    def _create_slots(self, var_list):
+        for slot in ("m", "v"):
+            for var in var_list:
+                self.add_slot(var, slot)
+
+    def _resource_apply_dense(self, grad, var):
+        dtype = var.dtype.base_dtype
+        mean, square = self.get_slot(var, "m"), self.get_slot(var, "v")
+        beta, rate, warm = self._get_hyper("beta_1", dtype), self._decayed_lr(dtype), self._get_hyper("warm", dtype)
+        step = keras.backend.cast(self.iterations + 1, "float32")
+        rate = rate * keras.backend.minimum(step / warm, 1.0)
+        mean = mean.assign(beta * mean + (1 - beta) * grad)
+        square = square.assign(0.99 * square + 0.01 * grad * grad, use_locking=self._use_locking)
+        change = mean / (keras.backend.sqrt(square) + 1e-7)
+        if self.pattern and self.pattern in var.name:
+            change = change + self._get_hyper("weight_decay", dtype) * var
+        return var.assign_sub(rate * change, use_locking=self._use_locking)
+
+    def _resource_apply_sparse(self, grad, var, indices):
+        raise NotImplementedError
+
+    def get_config(self):
+        names = "warm", "learning_rate", "weight_decay"
+        config = {name: self._serialize_hyperparameter(name) for name in names}
+        return {**super().get_config(), **config, "pattern": self.pattern}
+
+
+class Shrinking(legacy.Adam):
+    """Adam that first shrinks the weights, by a number of the state of each step."""
+
+    def __init__(self, shrink=0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.shrink = shrink
+
+    def _prepare_local(self, var_device, var_dtype, apply_state):
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        apply_state[var_device, var_dtype]["shrink"] = keras.backend.constant(self.shrink)
+
+    def _resource_apply_dense(self, grad, var, apply_state=None):
+        key = var.device, var.dtype.base_dtype
+        state = (apply_state or {}).get(key) or self._fallback_apply_state(*key)
+        var.assign_sub(state["lr_t"] * state["shrink"] * var)
+        return super()._resource_apply_dense(grad, var)
+
+
+def trained_by(optimizer, model=None):
+    """A model, its losses in a few steps, and the shapes of the optimizer's weights."""
+    if model is None:
+        dense = [layers.Dense(2, activation="tanh", name="one"), layers.Dense(1, kernel_constraint="max_norm")]
+        (model,) = with_weights(keras.Sequential([layers.Input((3,)), *dense]))
+        model.compile(optimizer, "mse")
+    losses = model.fit(X, Y, batch_size=2, epochs=3, shuffle=False, verbose=0).history["loss"]
+    return model, [losses, [list(np.shape(w)) for w in model.optimizer.get_weights()], sums(model)]
+
+
+def program_steps_by_resource_apply_dense():
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    optimizers = [
+        Warm(4),
+        Warm(4, lr=0.1, decay=0.1),
+        Warm(4, weight_decay=0.1, pattern="kernel", clipnorm=0.5),
+        Warm(2, learning_rate=schedule),
+        Shrinking(0.2, learning_rate=0.05),
+    ]
+    return [trained_by(optimizer)[1] for optimizer in optimizers]
+
+
+def program_steps_that_lower_a_function():
+    """`minimize` of a loss that is a function, with variables in a list or a function."""
+    dense = layers.Dense(1, kernel_initializer="ones")
+    dense.build((None, 3))
+    loss = lambda: keras.backend.mean(keras.backend.square(dense(keras.backend.constant(X)) - Y))  # noqa: E731
+    for optimizer in (Warm(2, learning_rate=0.1), legacy.SGD(0.1)):
+        optimizer.minimize(loss, dense.trainable_weights)
+        optimizer.minimize(loss, lambda: dense.trainable_weights)
+    return [np.asarray(keras.backend.get_value(w)) for w in dense.weights]
+
+
+def program_numbers_of_a_step_are_set_saved_and_loaded():
+    model, first = trained_by(Warm(4, learning_rate=0.1, weight_decay=0.1, pattern="one"))
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model.h5")
+        again = keras.models.load_model(f"{folder}/model.h5", custom_objects={"Warm": Warm})
+    keras.backend.set_value(model.optimizer.beta_1, 0.5)
+    return [first, trained_by(None, again)[1], trained_by(None, model)[1], sorted(again.optimizer.get_config())]
 
 
 # -- running them -----------------------------------------------------------------------------------------------------

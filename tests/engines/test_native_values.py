@@ -200,11 +200,11 @@ def close(found, wanted):
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("x64", [False, True])
-def test_jax_transformations(x64):
+@pytest.mark.parametrize("is_on", [False, True])
+def test_jax_transformations(is_on):
     x, w = map(jnp.asarray, arrays())
     value, gradients = expected()
-    with jax.enable_x64(x64):
+    with jax.enable_x64(is_on):
         close(model(x, w), value)
         close(jax.jit(model)(x, w), value)
         for found, wanted in zip(jax.jit(jax.grad(model, (0, 1)))(x, w), gradients, strict=True):

@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.choose import costs, policy
+from dovetail.choose import costs, estimates
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring
 from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.choice import Choice, Strategy
@@ -79,7 +79,7 @@ def test_last_resorts():
 def test_candidates_that_do_not_claim_are_left_out_without_a_warning(monkeypatch, caplog):
     """Check that the engine is asked when its turn comes, that the next one runs, and that the table says why."""
     ranks = {"whole": -20.0, "numpy": -10.0}
-    predict = lambda self, engine, work: policy.Estimate(ranks.get(engine, 5.0), 0.1)  # noqa: E731
+    predict = lambda self, engine, work: estimates.Estimate(ranks.get(engine, 5.0), 0.1)  # noqa: E731
     monkeypatch.setattr(costs.Corrections, "predict", predict)
     monkeypatch.setattr(costs.Corrections, "start_seconds", lambda self, engine, work: 0.0)
     f = dt.function(lambda x: ops.cos(x) * 2.0, engine="auto", name="f")

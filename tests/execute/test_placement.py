@@ -9,6 +9,7 @@ import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
 from dovetail.core.base.errors import UnknownEngine
+from dovetail.core.base.table import OPS
 from dovetail.core.engines import engine_registry
 from dovetail.core.engines.devices import soft_placement_of_run
 from dovetail.core.engines.engine_registry import get_engine
@@ -474,3 +475,24 @@ def test_operations_are_named_where_they_are_few(count):
 
     line = str(Plan(graph_of(tanhs), NUMPY)).splitlines()[1]
     assert line.removeprefix("  numpy (cpu:0): ") == (", ".join(["Tanh"] * 6) if count == 6 else "7 operations")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_looped", [False, True])
+def test_python_is_called_in_program_order(engine, is_looped):
+    """Check calls that need no result of each other; an engine that compiles programs has segments between them."""
+    seen = []
+
+    def call(name, x):
+        return OPS["PyFunc"]([x], lambda value: [seen.append(name), value][1], ["float32"])[0]
+
+    def function(x):
+        y = call("first", ops.tanh(x) * 2)
+        if is_looped:
+            y = ops.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, call("inner", v)), (0, y))[1]
+        return ops.exp(y), call("last", x)
+
+    dt.function(function, engine=engine)(ops.convert(np.ones(3, "float32")))
+    seen.clear()
+    dt.function(function, engine=engine)(ops.convert(np.ones(3, "float32")))
+    assert seen == ["first", *["inner"] * 2 * is_looped, "last"]

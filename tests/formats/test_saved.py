@@ -327,7 +327,7 @@ DAMAGED = {
     "a dict with a list as key": (with_object({"dict": [[{"list": []}, 1]]}), "unhashable"),
     "lists in lists": (
         lambda d: '{"version": 1, "variables": {}, "parts": [], "object": ' + "[" * 900 + "]" * 900 + "}",
-        "Recursion",
+        "nested too deeply",
     ),
     "lists without end": (lambda d: "[" * 100_000, "nested too deeply"),
 }

@@ -18,6 +18,7 @@ dtypes = Library("tensorflow.python.framework.dtypes")
 
 FOLDER = Path(dovetail.formats.__file__).parent
 FILES = {name: FOLDER / name / "type_lists.txt" for name in ("onnx", "tensorflow")}
+FILES["computed"] = FOLDER / "summary" / "computed.txt"
 FILES |= {name: FOLDER / "onnx" / f"{name}.txt" for name in ("forms", "versions", "attributes")}
 THEIRS = {"float": "float32", "double": "float64"}  # ONNX's names of dtypes
 OPSETS = 13, 28
@@ -198,7 +199,23 @@ def _tensorflow_line(definition: Any, found: list[Any]) -> str:
     return line(definition.name, 0, inputs, results, lists)
 
 
+def computed_lines() -> Iterator[str]:
+    """The types that are computed, here or on the host, or are needed for saving alone."""
+    from tensorflow import raw_ops
+
+    from dovetail.formats.onnx import ops as onnx_ops  # it fills the tables
+    from dovetail.formats.onnx import table
+    from dovetail.formats.tensorflow import frames, host, ops, places, saved_model
+
+    assert onnx_ops
+    theirs = {*ops.READ, *ops.SPECIAL, *host.HOST, *places.PASSING, *frames.INPUTS, *saved_model.PLACEHOLDERS}
+    theirs |= {name for name in dir(raw_ops) if saved_model.SAVING.match(name)}
+    yield f"onnx: {' '.join(sorted({*table.READ, *table.SPECIAL}))}"
+    yield f"tensorflow: {' '.join(sorted(theirs))}"
+
+
 LINES = {
+    "computed": computed_lines,
     "onnx": onnx_lines,
     "forms": form_lines,
     "versions": version_lines,

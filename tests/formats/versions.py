@@ -61,7 +61,13 @@ def check(found: dict[str, Any]) -> None:
         assert tensor.dtype == kind and np.asarray(tensor).astype("complex128").tolist() == [1.0] * 3
     assert list(found["dtypes"]) == list(DTYPES)
     assert repr(found["plain"]) == repr(value()["plain"])
-    assert found["fields"] == [Point(1.0, 2.0), Layer(found["w"])] and found["w"].numpy().tolist() == [[1.0] * 2] * 3
+    point, layer = found["fields"]
+    assert (
+        point == Point(1.0, 2.0)
+        and type(layer) is Layer
+        and layer.kernel is found["w"]
+        and found["w"].numpy().tolist() == [[1.0] * 2] * 3
+    )
     result = found["step"](X, scale=2.0)
     np.testing.assert_allclose(result["y"], 8 * (X @ np.ones((3, 2)) + [1.0, 2.0]))
     assert result["scale"] == 2.0 and found["w"].numpy().tolist() == [[2.0] * 2] * 3

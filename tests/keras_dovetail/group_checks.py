@@ -14,6 +14,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.choose import jobs, ledger, measurer, policy
+from dovetail.choose.pressure import Pressure
 from keras_dovetail.src import steps, trainer
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, X, Y, losses, mlp, near
@@ -25,13 +26,15 @@ MANY = 300  # epochs at most, until each strategy has run
 def free_learning(size=4):
     """Lift the limits of learning.
 
-    It may cost anything, a million steps come, candidates are prepared at once, and groups have `size` steps.
+    It may cost anything, a million steps come, candidates are prepared at once, and groups have `size` steps.  Other
+    programs on the machine press nobody.
     """
+    calm = mock.patch.object(Pressure, "look", lambda self, now: False)
     ahead = mock.patch.object(policy, "remaining", lambda state: 10**6)
     room = mock.patch.object(ledger.Ledger, "room", lambda self, now: ledger.Room(float("inf")))
     at_once = mock.patch.object(jobs, "later", lambda function: function())
     quick = mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3, WATCHED=1)
-    with ahead, room, at_once, quick, mock.patch.object(steps, "SIZE", size):
+    with calm, ahead, room, at_once, quick, mock.patch.object(steps, "SIZE", size):
         yield
 
 

@@ -16,7 +16,7 @@ from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParalle
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.core.engines.collectives import WORLD
-from dovetail.core.engines.engine_registry import chooses_engine
+from dovetail.core.engines.engine_registry import chooses_engine, current_engine
 from dovetail.core.values.variable import Variable
 
 DEVICES = keras.distribution.list_devices()
@@ -260,7 +260,21 @@ def chosen():
     assert not chooses_engine()
     np.testing.assert_allclose(found[0], expected[0], atol=1e-9)
     check_layouts(model)
+    keras.distribution.set_distribution(None)
+    assert chooses_engine() and current_engine().name == "numpy"
     print("checked chosen", flush=True)
+
+
+def one_device():
+    """With engines chosen by measuring, one device changes nothing, also not what is written for several."""
+    one = DeviceMesh((1,), ("batch",), ["cpu:0"])
+    placed = distribute_tensor(X[:4], TensorLayout(("batch", None), one))
+    np.testing.assert_array_equal(placed, X[:4])
+    keras.distribution.set_distribution(DataParallel(device_mesh=one))
+    trained(mlp, X, keras.distribution.distribution())
+    assert chooses_engine() and current_engine().name == "numpy"
+    keras.distribution.set_distribution(None)
+    print("checked one device", flush=True)
 
 
 def elsewhere():

@@ -72,3 +72,23 @@ def test_tensorflow_is_imported_to_load_a_value_of_it():
     own = "class Spec:\n    _deserialize = staticmethod(lambda config: config)"
     load = f"keras.saving.deserialize_keras_object({config}, custom_objects={{'own>Spec': Spec}})"
     assert said(START, own, f"print([str(v) for v in {load}])") == ["(2,)", "<dtype: 'int32'>"]
+
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("google"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Blocked())
+"""
+OF_FILES = ("dovetail.formats.tensorflow.ops", "dovetail.formats.onnx", "dovetail.onnx", "dovetail.saved_model")
+
+
+def test_training_needs_neither_the_libraries_of_files_nor_their_tables():
+    """Check an installation without the extra `formats`, which an export asks for."""
+    program = MODEL.format(engine="numpy", path="")
+    loaded = f"print([name for name in {OF_FILES} if name in sys.modules])"
+    assert said(BLOCKED, START, program, loaded) == []
+    wanted = "try:\n    model.export('model')\nexcept ImportError as error:\n    print(repr(str(error)))"
+    assert "pip install 'keras-dovetail[formats]'" in said(BLOCKED, START, program, wanted)

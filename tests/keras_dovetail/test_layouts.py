@@ -39,3 +39,7 @@ def test_four_devices_compute_the_numbers_of_one(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_several_devices_of_jax(engine):
     checked(engine, 1, ["elsewhere"])
+
+
+def test_one_device_changes_no_engine():
+    checked("auto", 1, ["one_device"])

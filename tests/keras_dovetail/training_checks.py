@@ -232,6 +232,40 @@ def check_a_training_step_of_ones_own():
     assert found[-1] < found[0]
 
 
+class Looking(keras.Model):
+    """A model whose own step calls it with a table, and places that are the batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = np.eye(5, dtype="float32")
+        self.dense = layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, inputs):
+        rows, places = inputs
+        return self.dense(keras.ops.take(rows, places, axis=0))
+
+    def train_step(self, data):
+        places, y = data[:2]
+        with dt.GradientTape() as tape:
+            loss = self.compute_loss(y=y, y_pred=self([self.table, places]))
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"loss": loss}
+
+
+def check_a_step_of_ones_own_calls_the_model_with_other_data():
+    """Check that no batch is given to `call` to make its variables; the step makes them."""
+    for name in ENGINES:
+        with dt.engine(name):
+            for train in (Looking.fit, Looking.train_on_batch):
+                model = Looking()
+                model.compile(keras.optimizers.SGD(0.5), "mse", metrics=["mae"])
+                train(
+                    model, np.arange(4), np.zeros((4, 1), "float32"), **({"verbose": 0} if train is Looking.fit else {})
+                )
+                near(model.dense.kernel.numpy()[:, 0], [0.75, 0.75, 0.75, 0.75, 1])
+
+
 class Autoencoder(keras.Model):
     """A model without `call`, as in the official examples: parts, steps, and its own metric."""
 
@@ -446,6 +480,15 @@ def check_a_settled_step_takes_few_frames():
                     fit(x, y)
                 few, many = (min(frames(partial(fit, x[:n], y[:n]), *packages) for _ in range(3)) for n in (320, 1280))
                 assert (many - few) / 60 <= STEP_FRAMES, (name, (many - few) / 60)
+
+
+def check_steps_are_called_after_their_model():
+    """Check the name that profiles, logs and `dovetail plan list` show."""
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)], name="tower")
+    model.compile("sgd", "mse")
+    with dt.profile() as profiled:
+        model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+    assert "train_function of tower" in {row.program for row in profiled.rows}
 
 
 if __name__ == "__main__":

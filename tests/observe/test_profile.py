@@ -70,6 +70,42 @@ def test_rows_are_the_whole_time(engine):
     assert seconds(p, "Python") >= SLEEP
 
 
+def test_compiling_is_a_row_of_its_own(engine):
+    """Check the first call of a function; the second one compiles nothing, and the rows are the whole time."""
+
+    @dt.function
+    def slow_to_trace(x):
+        time.sleep(SLEEP)
+        return inner(x) + 1
+
+    @dt.function
+    def inner(x):
+        time.sleep(SLEEP)
+        return ops.tanh(x)
+
+    with dt.profile() as first:
+        slow_to_trace(X)
+    with dt.profile() as second:
+        slow_to_trace(X)
+    (row,) = rows(first, "compiling")
+    assert (row.kind, row.operations, row.lines) == ("compiling", (), ()) and row.seconds >= 2 * SLEEP
+    assert sum(row.seconds for row in first.rows if not row.thread) == pytest.approx(first.seconds)
+    assert not rows(second, "compiling")
+
+
+def test_the_compiling_of_a_single_call_is_no_time_of_its_operation():
+    """Check jax, which compiles each call at its first shape; nothing else in the tests has this shape."""
+    pytest.importorskip("jax")
+    with dt.engine("jax"):
+        x = ops.convert(np.ones((3, 5, 7, 11, 1), "float32"))
+        with dt.profile() as first:
+            ops.cumsum(x, axis=3)
+        with dt.profile() as second:
+            ops.cumsum(x, axis=3)
+    assert seconds(first, "compiling") > 0 and not rows(second, "compiling")
+    assert sum(row.seconds for row in first.rows if not row.thread) == pytest.approx(first.seconds)
+
+
 @pytest.mark.parametrize("engine", RULE_BY_RULE)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_time_goes_to_the_operation_that_takes_it(engine, compiled, slow):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,17 @@ def test_fetches_are_structures_of_all_that_a_graph_holds(program, engine):
     assert found["names"][1] is None
     assert [None if v is None else v.tolist() for v in found["rest"]] == [[1.0, 2.0], None, None, 3.0, [1.0, 1.0]]
     assert dt.Session(graph).run([]) == []
+
+
+def test_results_have_the_order_of_the_fetched_dict(engine):
+    graph = dt.Graph()
+    with graph.as_default():
+        b, a = graph.constant(np.array(1.0)), graph.constant(np.array(2.0))
+    fetches = {"z": [b, {"y": a, "x": b}], "c": defaultdict(list, {"b": b, "a": a}), 2: a, 1: None}
+    results = dt.Session(graph).run(fetches)
+    assert results == {"z": [1, {"y": 2, "x": 1}], "c": {"b": 1, "a": 2}, 2: 2, 1: None}
+    assert [[*results], [*results["z"][1]], [*results["c"]]] == [["z", "c", 2, 1], ["y", "x"], ["b", "a"]]
+    assert results["c"]["new"] == []
 
 
 def test_any_tensor_or_variable_is_fed_any_value(program, engine):

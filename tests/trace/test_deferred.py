@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,29 @@ def test_an_assigned_value_is_checked_when_it_runs(engine):
         with pytest.raises(ValueError, match=r"\(2, 3\)"):
             assign(wrong)
         assert v.numpy().tolist() == MATRIX.tolist()
+
+
+def test_a_deferred_gradient_is_copied_and_written(engine, tmp_path):
+    graph = dt.Graph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(None), "x")
+        graph.outputs = dt.gradients(ops.max(x, axis=[-1]), x)
+    assert "SymbolicGradient" in {op.type for op in graph.operations}
+    dt.save(graph, tmp_path / "graph")
+    for again in (graph, pickle.loads(pickle.dumps(graph)), dt.load(tmp_path / "graph")):
+        result = dt.Session(again).run(again.outputs[0], {"x:0": MATRIX})
+        assert result.tolist() == [[0, 0, 1], [0, 0, 1]]
+
+
+CALLS = [lambda x: x[..., :2], lambda x: x[..., None, 0], lambda x: ops.split(x, 3, axis=-1)[1], ops.matrix_transpose]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_deferred_call_is_copied_and_written(engine, call, tmp_path):
+    graph, (x,), y = of_unknown_rank(call, [MATRIX])
+    assert "DeferredCall" in {op.type for op in graph.operations}
+    graph.outputs = [y]
+    dt.save(graph, tmp_path / "graph")
+    for again in (pickle.loads(pickle.dumps(graph)), dt.load(tmp_path / "graph")):
+        result = dt.Session(again).run(again.outputs[0], {x.name: MATRIX})
+        assert result.tolist() == dt.Session(graph).run(y, {x: MATRIX}).tolist()

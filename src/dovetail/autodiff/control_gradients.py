@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.core.base.errors import op_error
 from dovetail.core.base.scopes import scopes
 from dovetail.core.calls.static_types import GraphLike
 from dovetail.core.kinds import Eachs
@@ -54,6 +55,16 @@ def _placeholder(graph: Graph, tensor: GraphTensor) -> GraphTensor:
         return graph.placeholder(tensor.spec, tensor.op.name.rpartition("/")[2])
 
 
+def _check_that_it_may_run_again(op: Any, gradients: Iterable[Graph]) -> None:
+    """Refuse the gradient of an operation whose subgraphs it computes again, if that would give other values."""
+    calls = (call for graph in gradients for part in graph.everywhere() for call in part.of_types(["PyFunc"]))
+    for call in calls:
+        if once := getattr(call.attr("function"), "once", ""):
+            problem = f"its gradient computes {once} again, which gives another value"
+            advice = "call it before, and let the function take the value"
+            raise op_error(NotImplementedError, op.type, f"{problem}: {advice}.", where=op.where)
+
+
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
@@ -62,6 +73,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     condition, inputs, *branches = op.args
     targets = [i for i, g in enumerate(arriving) if g is not None]
     gradients = [gradient_graph(branch, targets) for branch in branches]
+    _check_that_it_may_run_again(op, (graph for graph, _ in gradients))
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
         by_number: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
@@ -227,6 +239,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     carried = len(init)
     around = _targets(body, carried, arriving)
     step, reached = gradient_graph(body, around)
+    _check_that_it_may_run_again(op, [step, condition])
     summed = [i for i in reached if i >= carried]
     backward = body._part_type("backward")
     carry = _placeholders(backward, [body.inputs[i] for i in around])

@@ -17,13 +17,15 @@ from dovetail.autodiff.recomputed import Recomputed
 from dovetail.autodiff.recorder import Recorder
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.scopes import scopes, within
+from dovetail.core.base.table import OPS
 from dovetail.core.calls.gradients import exactly, registered_gradient
 from dovetail.core.engines.engine_registry import on_engine
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.recording import tensors_in
+from dovetail.graph.attributes import Beside, Form, Refused, decode, encode, register
 from dovetail.graph.graph_scopes import made_for_gradient
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.trace.deferred import gradient_of
+from dovetail.trace.deferred import DeferredGradient, gradient_of
 from dovetail.trace.trace import current_graph
 
 
@@ -163,3 +165,35 @@ def or_zeros(gradients: Iterable[Any], tensors: Iterable[Any]) -> list[Any]:
 def _add(found: dict[int, Any], tensor: Any, gradient: Any) -> None:
     before = found.get(id(tensor))
     found[id(tensor)] = gradient if before is None else before + gradient
+
+
+# -- deferred gradients in documents ----------------------------------------------------------------------------------
+
+
+def _deferred_data(value: DeferredGradient, beside: Beside) -> Any:
+    """The operation of a deferred gradient; of the gradient function only what its op and its overrides do not tell."""
+    known: Any = OPS.get(value.op.name)
+    if known is not value.op:
+        raise Refused(f"the gradient of {value.op.name}, an op of the program,")
+    function = encode(value.function, beside) if value.is_own else None
+    attrs = {name: encode(x, beside) for name, x in value.attrs.items()}
+    return [known.name, list(value.layout), attrs, dict(value.overrides), value.arrives, value.has, function]
+
+
+def _deferred_of_data(data: Any, beside: Beside) -> DeferredGradient:
+    name, layout, attrs, overrides, arrives, has, function = data
+    own = decode(function, beside)
+    known = {key: decode(x, beside) for key, x in attrs.items()}
+    is_own = own is not None
+    return DeferredGradient(
+        own if is_own else _by_node, OPS[name], tuple(layout), known, overrides, arrives, has, is_own
+    )
+
+
+def _by_node(node: Any, *arriving: Any) -> Any:
+    """The gradients of a node by the function that it has now."""
+    function: Any = gradient_function(node)
+    return function(node, *arriving)
+
+
+register(DeferredGradient, Form("gradient", _deferred_data, _deferred_of_data))

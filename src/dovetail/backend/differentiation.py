@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail import backend as K
 from dovetail import ops
 from dovetail.autodiff import graph_gradients
 from dovetail.backend.symbolic import interop_keras, is_of_keras
@@ -129,6 +128,6 @@ def stop_gradient(variables: TensorLike) -> Any:
         [np.float32(3.0)]
         >>> K.clear_session()
     """
-    if isinstance(variables, (list, tuple)) and not K.is_sparse(variables):
+    if isinstance(variables, (list, tuple)):
         return [ops.stop_gradient(x) for x in variables]
     return ops.stop_gradient(variables)

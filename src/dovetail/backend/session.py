@@ -261,7 +261,7 @@ def _values(structure: Structure, values: Any, inputs: Any) -> list[Any]:
 
 def _is_one(values: Any) -> bool:
     """Whether the values of a call are a single value."""
-    return not isinstance(values, (list, tuple, dict)) or isinstance(values, SparseTensor)
+    return not isinstance(values, (list, tuple, dict))
 
 
 def _update(graph: SessionGraph, update: Any) -> GraphTensor | Operation:

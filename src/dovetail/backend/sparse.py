@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.op import Op
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.values.shapes import fits, normalize_axes, normalize_axis
-from dovetail.core.values.value_kinds import ValueKind, dtype_of, register, seen
+from dovetail.core.values.value_kinds import ValueKind, dtype_of, is_recorded, register, seen
 from dovetail.edit.graph import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -24,19 +25,14 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 
 
-class _Parts(NamedTuple):
-    indices: Any
-    values: Any
-    dims: Any
-
-
-class SparseTensor(_Parts):
+@dataclass(frozen=True, eq=False, init=False)
+class SparseTensor:
     """An immutable tensor that keeps only some elements; all others are 0.
 
-    It is a structure of tensors, so functions that take structures take it, such as `dovetail.function`.  `K.to_dense`,
-    `K.dot`, `K.concatenate`, `K.gather`, `K.sum` and `K.cast` take it.  So do the functions of one tensor that keep 0:
-    `K.abs`, `K.square`, `K.sign`, `K.sin`, `K.tanh`, `K.identity` and `K.stop_gradient`.  For numbers and tensors `y`
-    that broadcast to its shape, `s * y` and `s / y` are sparse.
+    It is a structure of tensors, so functions that take structures take it, such as `dovetail.function`.  Layers of
+    Keras take it as one tensor.  `K.to_dense`, `K.dot`, `K.concatenate`, `K.gather`, `K.sum` and `K.cast` take it.  So
+    do the functions of one tensor that keep 0: `K.abs`, `K.square`, `K.sign`, `K.sin`, `K.tanh`, `K.identity` and
+    `K.stop_gradient`.  For numbers and tensors `y` that broadcast to its shape, `s * y` and `s / y` are sparse.
 
     Args:
         indices: the positions of the elements, int64 of shape (count, rank), in row-major order.
@@ -63,23 +59,25 @@ class SparseTensor(_Parts):
         ([[0, 0], [1, 1]], [1.0, 1.0], (2, 2))
     """
 
-    __slots__ = ()
+    indices: Any
+    values: Any
+    dims: Any
 
-    def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> SparseTensor:
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         if isinstance(indices, (list, tuple)):
             indices = np.array(indices, "int64") if indices else np.zeros((0, len(dense_shape)), "int64")
         values = np.array(values) if isinstance(values, (list, tuple)) else values
-        self = super().__new__(cls, indices, values, _as_dims(dense_shape))
+        for name, part in (("indices", indices), ("values", values), ("dims", _as_dims(dense_shape))):
+            object.__setattr__(self, name, part)
         if not self._fits():
             given = f"indices={describe(indices)}, values={describe(values)}, dense_shape={self.dims}"
             problem = (
                 "it needs indices (how many, rank), values (how many,), and a dense_shape of as many ints as axes."
             )
             raise op_error(ValueError, "SparseTensor", problem, given)
-        return self
 
     def _fits(self) -> bool:
-        shapes = (getattr(seen(part), "shape", None) for part in self[:2])
+        shapes = (getattr(seen(part), "shape", None) for part in (self.indices, self.values))
         indices, values = (None if getattr(shape, "rank", 0) is None else shape for shape in shapes)
         rank = len(self.dims) if isinstance(self.dims, tuple) else None
         return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
@@ -118,11 +116,18 @@ class SparseTensor(_Parts):
     _shape_with, arrays_follow = Operators._shape_with, False
     eval = GraphTensor.eval
     __neg__, __abs__, __truediv__ = Operators.__neg__, Operators.__abs__, Operators.__truediv__
-    __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's operators would repeat it
-    __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; these raise a helpful error
+    __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__
+    __add__, __radd__ = Operators.__add__, Operators.__radd__  # these raise a helpful error
 
     def __matmul__(self, y: Any) -> Any:
         return K.dot(self, y)
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Another tensor with elements at the same places.
+
+        Source: `tf.SparseTensor.with_values`.
+        """
+        return SparseTensor(self.indices, new_values, self.dims)
 
 
 def _as_dims(dense_shape: Any) -> Any:
@@ -140,7 +145,7 @@ def _known_dim(dim: Any) -> int | None:
     if type(dim) is GraphTensor:
         known = ShapeValues().ints(dim)
         return None if known is None else known[0]
-    return dim if isinstance(dim, int) else None
+    return int(dim) if isinstance(dim, (int, np.integer, np.ndarray, Tensor)) else None  # a function may have given it
 
 
 def as_sparse(tensor: Any) -> SparseTensor:
@@ -309,7 +314,7 @@ def _scaled(op: Op) -> Callable[[Any, Any], SparseTensor]:
             x.indices[:, first + i] * (dim != 1 if isinstance(dim, int) else ops.cast(ops.not_equal(dim, 1), "int64"))
             for i, dim in enumerate(dims_of(y))
         ]
-        return x._replace(values=op(x.values, ops.gather_nd(y, ops.stack(places, 1)) if places else y))
+        return x.with_values(op(x.values, ops.gather_nd(y, ops.stack(places, 1)) if places else y))
 
     return apply
 
@@ -322,7 +327,7 @@ def _reaches(shape: Sequence[int | None], whole: Sequence[int | None]) -> bool:
 
 def _of_elements(op: Op) -> Callable[..., SparseTensor]:
     """The function that applies an op to a sparse tensor's elements; the op gives 0 for 0."""
-    return lambda x, *static: x._replace(values=op(x.values, *static))
+    return lambda x, *static: x.with_values(op(x.values, *static))
 
 
 _KEEP_ZERO = ("Abs", "Cast", "Identity", "Neg", "Print", "Sign", "Sin", "Square", "StopGradient", "Tanh")
@@ -341,6 +346,10 @@ def _none_of_its_arguments(op: Op) -> Exception:
 
 class _Sparse(ValueKind):
     rank = 8
+    is_sparse = True
+
+    def is_recorded(self, value: Any) -> bool:
+        return is_recorded(value.values)
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
         if op.name not in _TAKES or not any(type(value) is SparseTensor for value in values[:2]):

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.choose import policy
+from dovetail.choose import estimates, policy
+from dovetail.choose.estimates import UNPREDICTED, Arm
 from dovetail.choose.jobs import job
 from dovetail.choose.measurer import ledger
-from dovetail.choose.policy import UNPREDICTED, Arm
 from dovetail.core.base.locks import holding
 from dovetail.core.engines.collectives import COLLECTIVES, NOTE, WORLD
 from dovetail.edit.graph import Graph
@@ -103,7 +103,7 @@ class Agreement:
     def _of_leader(self) -> Note:
         assert self._proposed is not None
         state = self._plan.measurer.state
-        best, under_way = policy.champion(state), job.strategy if job.plan() is self._plan else None
+        best, under_way = estimates.champion(state), job.strategy if job.plan() is self._plan else None
         return {
             "next": self._proposed[0],
             "best": self._proposed[0] if best is None else best.strategy,

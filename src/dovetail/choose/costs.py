@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.choose.policy import Estimate
+from dovetail.choose.estimates import Estimate
 from dovetail.choose.rates import rates
 from dovetail.core.base.table import GRADIENTS
 from dovetail.core.engines.engine_registry import BUILT_IN
@@ -31,7 +31,7 @@ SPREAD = 1.0  # the standard deviation of the logarithm of a predicted time
 LEARNED = 0.3  # the same, if all families of a graph were corrected here
 RATE = 0.5  # the part of its error by which a measurement corrects the families of its graph
 UNKNOWN = 32  # the size of an unknown dimension, as a guess
-TURNS = 10  # iterations of a loop whose number is unknown, as a guess
+TURNS = 50  # iterations of a loop whose number is unknown, as a guess
 OTHER = "map"  # the family of ops that have no other; data that moves takes its time
 LOAD, BUILD = "load", "build"  # the families of start costs
 THIN = 8  # channels, of the input or the output, below which a convolution is slower
@@ -81,8 +81,25 @@ def _work_of(op: Operation) -> Iterator[tuple[str, float]]:
         yield from _recurrent(op)
     elif family == "product":
         yield family, _product(op)
+    elif op.type in PARTS:
+        yield family, 2.0 * PARTS[op.type](op)
     else:
         yield family, float(sum(map(_bytes, [*op.inputs, *op.outputs])))  # bytes that it reads and writes
+
+
+def _bytes_of_last(op: Operation) -> int:
+    return _bytes(op.inputs[-1])
+
+
+def _bytes_made(op: Operation) -> int:
+    return sum(map(_bytes, op.outputs))
+
+
+# Ops that read or write a part of a tensor → the bytes of the part.
+PARTS: dict[str, Callable[[Operation], int]] = {
+    **dict.fromkeys(["GatherV2", "GatherNd", "Slice", "StridedSlice", "XlaDynamicSlice"], _bytes_made),
+    **dict.fromkeys(["XlaDynamicUpdateSlice", "TensorScatterUpdate", "TensorScatterAdd"], _bytes_of_last),
+}
 
 
 def _product(op: Operation) -> float:
@@ -173,7 +190,7 @@ def _turns(op: Operation) -> float:
     if op.type == "Scan" and op.attr("length") is not None:
         return float(op.attr("length"))
     inner = {shape for part in op.subgraphs() for t in part.inputs if (shape := _shape(t))}
-    lengths = [shape[0] for t in op.inputs if (shape := _shape(t)) and shape[1:] in inner]
+    lengths = [shape[0] for t in op.inputs if (shape := _shape(t)) and shape[1:] in inner and shape not in inner]
     return float(max(lengths, default=TURNS))
 
 

@@ -15,13 +15,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.choose import costs, policy
+from dovetail.choose import costs, estimates, policy
 from dovetail.choose.agreement import Agreement, is_shared
 from dovetail.choose.background import later
 from dovetail.choose.candidate import FAILURES, Candidate, split_strategies
+from dovetail.choose.estimates import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.jobs import job
 from dovetail.choose.measurer import FIRST_CALLS, Measurer, import_engine
-from dovetail.choose.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.report import Report, rows
 from dovetail.core.base import config
 from dovetail.core.base.ending import stop_if_ending
@@ -69,9 +69,10 @@ class Measuring:
         is_at_home: whether all run on the engine of their arguments, with single calls and groups as candidates.
         backward: the backward program of the only graph; the two are one choice.
         stays: whether results stay on the engine that runs, so that times include the program's own work.
+        waits: whether the first call waits for its engine, so that no other one bridges the start.
 
     Attributes:
-        fixed, is_at_home, backward, stays: as given.
+        fixed, is_at_home, backward, stays, waits: as given.
         steps: the number of calls to come, if the program has said it.
         plans: the plans that it made and that live.
         called: the plan that was called last, if there is a backward program.
@@ -83,8 +84,9 @@ class Measuring:
         is_at_home: bool = False,
         backward: Graph | None = None,
         stays: bool = False,
+        waits: bool = False,
     ) -> None:
-        self.fixed, self.is_at_home, self.backward, self.stays = fixed, is_at_home, backward, stays
+        self.fixed, self.is_at_home, self.backward, self.stays, self.waits = fixed, is_at_home, backward, stays, waits
         self.steps = 0
         self.called: MeasuredPlan | None = None
         self.plans: weakref.WeakSet[MeasuredPlan] = weakref.WeakSet()
@@ -141,6 +143,7 @@ class MeasuredPlan(Runnable):
         self._refilling = 0  # timed calls that do not count
         self._bridged: Strategy | None = None  # the first strategy, until its preparation begins
         self.candidates: dict[Strategy, Candidate] = {}
+        self._was_pressed = False
         self._asked: set[Strategy] = set()  # candidates that have suggested further strategies
         self._backward: BackwardPlan | None = None
         self._forward: Observation | None = None  # a call whose backward program may follow
@@ -192,7 +195,8 @@ class MeasuredPlan(Runnable):
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
             load = costs.known.load_seconds(first.engine)
-            bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able, load)
+            waits = self.group > 1 or job.is_running or self._measuring.waits
+            bridge = None if waits else policy.bridge(state, first, able, load)
             begun = bridge or first
             if bridge is not None and self._compiles_long(first):
                 begun = self._on_one_thread(bridge)
@@ -200,7 +204,8 @@ class MeasuredPlan(Runnable):
             try:
                 make(begun)
             except FAILURES as error:
-                self.measurer.fail(begun, error)
+                for strategy in {begun, bridge or first}:  # with one thread, it fails as with all
+                    self.measurer.fail(strategy, error)
                 continue
             if bridge is not None:
                 state.current, self._bridged = None, first  # the first one runs as soon as it is ready
@@ -396,9 +401,13 @@ class MeasuredPlan(Runnable):
     def _observed(self, strategy: Strategy, seconds: float, counts: bool) -> None:
         was_tried = self.measurer.state.duel is not None
         self.measurer.observe(strategy, seconds, counts)
+        if self.measurer.state.is_pressed != self._was_pressed:
+            self._was_pressed = self.measurer.state.is_pressed
+            for found in list(self.candidates.values()):
+                self._ask(found)  # one thread may be better now
         if was_tried and self.measurer.state.duel is None:
             later(give_back)  # the memory that the loser of the trial took
-        best = policy.champion(self.measurer.state)
+        best = estimates.champion(self.measurer.state)
         if best is not None and best.strategy in self.candidates:
             before, self._chosen = self._chosen, self.candidates[best.strategy]
             if self._chosen is not before:
@@ -454,7 +463,7 @@ class MeasuredPlan(Runnable):
         If the last resort fails while the first engine is prepared, the first engine runs.
         """
         able = {s: a for s, a in self.measurer.state.arms.items() if s != failed.strategy and s in self.candidates}
-        best = policy.champion(State(able))
+        best = estimates.champion(State(able))
         if best is not None:
             return self.candidates[best.strategy]
         resort = last_resort(self.engine)
@@ -510,7 +519,8 @@ class MeasuredPlan(Runnable):
         """The strategies that a candidate suggests: variants of its engine, and plans of two engines."""
         if self._measuring.is_at_home or self._measuring.fixed is not None or self._unpinned:
             return []
-        base = policy.estimate(self.measurer.state.arms[found.strategy])
+        arm = self.measurer.state.arms[found.strategy]
+        base = estimates.estimate(arm)
         engine, variant, threads, group, other = found.strategy
         if variant or threads or group > 1 or other:
             return []
@@ -520,7 +530,8 @@ class MeasuredPlan(Runnable):
         loaded = list(dict.fromkeys(s.engine for s in self.candidates))
         split = [s for s in split_strategies(self.graph, loaded) if engine in (s.engine, s.split)]
         start = costs.known.start_seconds(engine, self.measurer.work)
-        return [Arm(s, Estimate(base.mean, policy.WIDE), start=start) for s in (*variants, *split)]
+        like = Estimate(base.mean, estimates.WIDE)
+        return [Arm(s, like, start, rated=arm.foreseen) for s in (*variants, *split)]
 
     def belong_to(self, measurer: Measurer, size: int) -> None:
         """Let the measurer of a step decide for this plan, too.

@@ -13,15 +13,17 @@ import atexit
 import functools
 import logging
 import math
+import statistics
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dovetail.choose import calibration, costs, policy, records
+from dovetail.choose import calibration, costs, estimates, policy, records
+from dovetail.choose.estimates import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.jobs import Preparing, job, nobody
 from dovetail.choose.ledger import Ledger
-from dovetail.choose.policy import UNPREDICTED, Arm, Estimate, State
+from dovetail.choose.pressure import pressure
 from dovetail.choose.report import Report, rows, trials
 from dovetail.core.values.shapes import size_of
 from dovetail.core.values.state import held_by
@@ -42,8 +44,9 @@ FIRST_CALLS = 5  # first calls, which are all timed
 LATEST = 50  # latest times, which the watch compares with earlier ones
 HOUR = 3600.0  # seconds between two widenings of the spreads
 MEASURED, DISTURBED = 0.1, 0.5  # the spread of an earlier process' time: undisturbed, and disturbed
-A_CALL_OF_STEPS = 2e-4  # seconds of Python in a call; a group of steps pays them once
+A_CALL_OF_STEPS = 2e-4  # seconds of Python in a call, before any is measured; a group of steps pays them once
 SHORT = 5e-3  # seconds of a step
+MOST_STATES = 1000  # graphs of this process whose times are remembered after they are gone
 JOINED = 0.8  # the part of its time that a step takes in a joined batch, as a guess
 
 
@@ -79,6 +82,7 @@ class Measurer:
         self._kept: dict[Strategy, int] = {}
         self._between = math.inf  # the least seconds between two calls
         self._first_call = 0.0  # its seconds, in which the first engine makes its program
+        self._before: State | None = None  # of an equal graph that was traced before
         self._sharing = _Sharing()
         _measurers.add(self)
 
@@ -103,15 +107,31 @@ class Measurer:
         calibration.recall()
         kept, names = records.read(self.key), list(engines)
         variables = _variables(self._graphs[0])
-        arms = {}
+        arms: dict[Strategy, Arm] = {}
         for strategy in dict.fromkeys([*map(Strategy, names), *(s for s in kept.times if s.engine in names)]):
-            predicted = _predicted(strategy, kept, costs.known.predict(strategy.engine, self.work))
+            rated = costs.known.predict(strategy.engine, self.work)
+            predicted = _predicted(strategy, kept, rated)
             start = costs.known.start_seconds(strategy.engine, self.work)
-            arms[strategy] = Arm(strategy, predicted, start, is_bare=strategy not in kept.times)
-        self.state = State(arms, ahead=ahead, earlier=kept.steps, between=between)
+            arms[strategy] = Arm(strategy, predicted, start, is_bare=strategy not in kept.quiet, rated=rated.mean)
+        _doubt_surprises(arms, kept)
+        self.state = State(arms, ahead=ahead, earlier=kept.steps, between=between, is_pressed=pressure.lasts)
+        self._go_on()
         self.state.move = costs.moving_seconds([(size_of(static_shape(v)) or 0) * v.dtype.itemsize for v in variables])
         self.state.place = next((buffer.engine.name for buffer in filter(None, map(held_by, variables))), "")
         self._sharing = _share(variables)
+
+    def _go_on(self) -> None:
+        """Take over what this process knows of an equal graph, which was traced before: its times and its steps."""
+        if not self.key:
+            return
+        before = self._before = _states.pop(self.key, None)
+        if before is not None:
+            policy.go_on(self.state, before)
+            for arm in self.state.arms.values():
+                arm.start = costs.known.start_seconds(arm.strategy.engine, self.work)
+        _states[self.key] = self.state
+        if len(_states) > MOST_STATES:
+            del _states[next(iter(_states))]
 
     @property
     def next_group(self) -> int:
@@ -135,7 +155,7 @@ class Measurer:
         if decided[0].group == group:
             return decided
         able = {s: a for s, a in self.state.arms.items() if s.group == group and a.is_ready and not a.problem}
-        best = policy.champion(State(able))
+        best = estimates.champion(State(able))
         return (decided[0] if best is None else best.strategy), False
 
     def _notice_others(self) -> None:
@@ -143,14 +163,15 @@ class Measurer:
         before, self._sharing.latest = self._sharing.latest(), weakref.ref(self)
         if before is None or before is self:
             return
-        best = policy.champion(before.state)
+        best = estimates.champion(before.state)
         policy.visit(self.state, self.state.place if best is None else best.strategy.engine)
 
     def observe(self, strategy: Strategy, seconds: float, counts: bool) -> None:
         """Take in the seconds of a call."""
-        state, best = self.state, policy.champion(self.state)
+        state, best = self.state, estimates.champion(self.state)
         per_step, is_busy = seconds / strategy.group, job.is_running
-        before = policy.estimate(best, state.widened).seconds if best is not None and best.times else per_step
+        before = estimates.estimate(best, state.widened).seconds if best is not None and best.times else per_step
+        counts = counts and self._is_as_before()
         self._first_call = self._first_call or seconds
         ledger.lose(policy.observe(state, strategy, per_step, counts and not is_busy, counts and is_busy))
         if is_busy and state.current is not None:  # else it is the first one, which any engine would have
@@ -159,10 +180,21 @@ class Measurer:
             return
         if len(best.times) >= FIRST_CALLS:
             if len(best.times) == FIRST_CALLS and strategy.group == 1:
-                self._learn(strategy, policy.estimate(best).seconds)
+                self._learn(strategy, estimates.estimate(best).seconds)
             if len(best.times) == FIRST_CALLS:
-                self._foresee_groups([best])
+                self._foresee_groups([best] if strategy.group == 1 else [*state.arms.values()])
         self._watch(per_step)
+
+    def _is_as_before(self) -> bool:
+        """Whether the pressure of other programs is that of earlier times; if it has changed for long, set them aside.
+
+        The call that began under another pressure does not count.
+        """
+        is_pressed = pressure.look(time.perf_counter())
+        if pressure.lasts == self.state.is_pressed:
+            return is_pressed == pressure.lasts
+        policy.press(self.state, pressure.lasts)
+        return False
 
     def saw_between(self, seconds: float) -> None:
         """Take in the seconds of the program's own work between two calls; the first ones replace the guess."""
@@ -170,6 +202,8 @@ class Measurer:
 
     def _learn(self, strategy: Strategy, seconds: float) -> None:
         """Correct the rates of an engine; for the first engine, also the cost of making a program."""
+        if self.state.is_pressed:
+            return
         costs.known.learn(strategy.engine, self.work, max(seconds - self.state.between, seconds / 10))
         if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not (strategy.variant or strategy.split):
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
@@ -184,22 +218,39 @@ class Measurer:
             if foreseen is None:
                 continue
             build = costs.known.build_seconds(strategy.engine, self.work)
-            start = costs.known.start_seconds(strategy.engine, self.work) + build
-            self.add([Arm(strategy, UNPREDICTED, start)])
-            self.state.arms[strategy].predicted = _predicted(strategy, kept, foreseen)
+            known = None if self._before is None else self._before.arms.get(strategy)
+            is_new = strategy not in self.state.arms
+            self.add([Arm(strategy, UNPREDICTED, build)])
+            group = self.state.arms[strategy]
+            if is_new and known is not None:
+                policy.learn_from(group, known)
+            if group.times:
+                continue
+            group.predicted = _predicted(strategy, kept, foreseen)
+            group.rated = arm.foreseen + foreseen.mean - estimates.expected(self.state, arm).mean
 
     def _foreseen_group(self, arm: Arm) -> Estimate | None:
         """The estimate of a step in the largest groups; None if nothing is known, or calls are too small a part."""
         if arm.predicted == UNPREDICTED and not arm.times:
             return None
-        step, before, engine = policy.expected(self.state, arm), arm.strategy.group, arm.strategy.engine
+        step, before, engine = estimates.expected(self.state, arm), arm.strategy.group, arm.strategy.engine
         if self.joins:
-            return Estimate(step.mean + (math.log(JOINED) if before == 1 else 0.0), policy.WIDE)
-        call = A_CALL_OF_STEPS + costs.known.call_seconds(engine)
+            return Estimate(step.mean + (math.log(JOINED) if before == 1 else 0.0), estimates.WIDE)
+        call = self._call_of_steps() + costs.known.call_seconds(engine)
         if (1 - policy.LEAD) * step.seconds > call:
             return None
         least = math.exp(costs.known.predict(engine, self.work).mean) - costs.known.call_seconds(engine)
-        return policy.in_groups(step, call * (1 / before - 1 / self.group_size), least)
+        return estimates.in_groups(step, call * (1 / before - 1 / self.group_size), least)
+
+    def _call_of_steps(self) -> float:
+        """The seconds of Python in a call, by the engines that ran single steps and groups; a guess before that."""
+        saved = [A_CALL_OF_STEPS]
+        for strategy, group in self.state.arms.items():
+            single = self.state.arms.get(strategy._replace(group=1))
+            if single is not None and strategy.group > 1 and min(len(single.times), len(group.times)) >= FIRST_CALLS:
+                times = statistics.median(single.times) - statistics.median(group.times)
+                saved.append(times / (1 - 1 / strategy.group) - costs.known.call_seconds(strategy.engine))
+        return max(saved)
 
     def allow_groups(self, size: int, joins: bool) -> None:
         """Compare steps with groups of this size from now on, unless it is less than twice the size so far.
@@ -219,17 +270,20 @@ class Measurer:
     def consider_threads(self, strategy: Strategy) -> None:
         """Add a strategy that computes with one thread, if that may be faster.
 
-        It may be in loops and in short steps, where threads wait for each other, and after times drifted.
+        It may be in loops and in short steps, where threads wait for each other, after times drifted, and if other
+        programs need the processors.
 
         Args:
             strategy: runs the graph with the engine's own number of threads, which is more than one.
         """
         has_loops = self.work.get("recurrent", 0.0) or self.work.get("turns", 0.0)
-        base = policy.estimate(self.state.arms[strategy])
-        if strategy.threads or not (has_loops or self.state.widened or base.seconds < SHORT):
+        base = estimates.estimate(self.state.arms[strategy])
+        is_uneven = self.state.widened or self.state.is_pressed
+        if strategy.threads or not (has_loops or is_uneven or base.seconds < SHORT):
             return
         start = costs.known.start_seconds(strategy.engine, self.work)
-        self.add([Arm(strategy._replace(threads=1), Estimate(base.mean, policy.WIDE), start=start)])
+        arm = self.state.arms[strategy]
+        self.add([Arm(strategy._replace(threads=1), Estimate(base.mean, estimates.WIDE), start, rated=arm.foreseen)])
 
     def _watch(self, seconds: float) -> None:
         self._latest = [*self._latest[1 - LATEST :], seconds]
@@ -241,11 +295,11 @@ class Measurer:
 
     def pause(self) -> int:
         """The number of calls that need no timing, since they would teach nothing now."""
-        best = policy.champion(self.state)
+        best = estimates.champion(self.state)
         if self.state.duel is not None or best is None or len(best.times) < FIRST_CALLS or job.is_running:
             return 0
         self.keep()
-        seconds = policy.estimate(best).seconds * best.strategy.group
+        seconds = estimates.estimate(best).seconds * best.strategy.group
         untimed = min(WATCHED - 1, int(PAUSE / max(seconds, 1e-9)))
         return untimed if untimed >= SEVERAL else 0
 
@@ -285,16 +339,23 @@ class Measurer:
         """Append new times to the records; at the end, also the number of steps and the report."""
         for plan in filter(None, [plan() for plan in self.plans.values()] if is_last else []):
             plan.count_untimed()
-        best = policy.champion(self.state)
+        best = estimates.champion(self.state)
         for strategy, arm in self.state.arms.items() if self.key else ():
-            kept, times = self._kept.get(strategy, 0), arm.times or (arm.disturbed if is_last else [])
+            kept = self._kept.get(strategy, 0)
+            times, is_disturbed, is_pressed = self._to_keep(arm, is_last)
             if times and (arm.calls >= max(1, 2 * kept) or (is_last and (arm is best or arm.calls > kept))):
                 self._kept[strategy] = arm.calls
-                records.append(self.key, self.name, strategy, times, self.state.done, not arm.times)
+                records.append(self.key, self.name, strategy, times, self.state.done, is_disturbed, is_pressed)
         if is_last and self._kept:
             records.append_report(self.key, self.name, self.state.done, self.report)
         if is_last and self.state.done:
             self.log()
+
+    def _to_keep(self, arm: Arm, is_last: bool) -> tuple[list[float], bool, bool]:
+        """The quietest times of a strategy, whether they are disturbed, and whether others pressed the program."""
+        quiet, pressed = (arm.aside, arm.times) if self.state.is_pressed else (arm.times, arm.aside)
+        others = [(arm.disturbed, True, False), (pressed, False, True)] if is_last else []
+        return next((kind for kind in [(quiet, False, False), *others] if kind[0]), ([], False, False))
 
     def log(self) -> None:
         """Write the report to the log."""
@@ -313,10 +374,20 @@ class Measurer:
 
 def _predicted(strategy: Strategy, kept: records.Kept, otherwise: Estimate) -> Estimate:
     """The time that an earlier process measured, or else another estimate."""
-    seen = kept.times.get(strategy)
+    seen = kept.quiet.get(strategy)
     if seen is None:
         return otherwise
     return Estimate(math.log(seen.median), DISTURBED if seen.is_disturbed else MEASURED)
+
+
+def _doubt_surprises(arms: Mapping[Strategy, Arm], kept: records.Kept) -> None:
+    """Widen the spread of a record that is a surprise beside the fastest one; something may have disturbed it."""
+    errors = {s: math.log(seen.median) - arms[s].foreseen for s, seen in kept.quiet.items() if s in arms}
+    fastest = next(iter(errors.values()), 0.0)
+    for strategy, error in errors.items():
+        if abs(error - fastest) > policy.SURPRISE:
+            arm, doubt = arms[strategy], abs(error - fastest) / 2
+            arm.predicted = arm.predicted._replace(spread=max(arm.predicted.spread, doubt))
 
 
 # -- graphs that share variables ---------------------------------------------------------------------------------------
@@ -366,7 +437,7 @@ def import_engine(name: str) -> None:
     calibration.load(name, costs.known)
     for measurer in list(_measurers) if predicted else ():
         for arm in list(measurer.state.arms.values()):
-            if arm.strategy.engine == name:
+            if arm.strategy.engine == name and arm.strategy.group == 1:  # a group begins after its single step
                 arm.start = max(costs.TICK, arm.start - predicted)
 
 
@@ -394,6 +465,7 @@ def _pay(arm: Arm, seconds: float) -> None:
 
 
 ledger = Ledger()
+_states: dict[str, State] = {}  # by key; the latest last
 _measurers: weakref.WeakSet[Measurer] = weakref.WeakSet()
 
 

@@ -7,7 +7,7 @@ thousand sets of strategies takes seconds, and one process can decide for severa
 A strategy has a predicted time and a spread.  The strategy with the least expected time runs.  Another one is prepared,
 and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
 The room is a share of the time so far.  For a candidate that the process has missed, it is the regret: the expected
-gain that it would have had over the steps so far.
+gain that it would have had over the steps so far, less what other engines' starts have cost for the same loss.
 A trial is a duel: challenger and champion take turns, since the load of the machine changes with time.
 
 Sources: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
@@ -19,21 +19,31 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import replace
 
+from dovetail.choose.estimates import (
+    HOPELESS,
+    NOISE,
+    TURN,
+    WARM,
+    Arm,
+    Duel,
+    Prospect,
+    State,
+    calls_of_turn,
+    champion,
+    estimate,
+    expected,
+    groups_of,
+    prospect,
+    remaining,
+    whole,
+)
 from dovetail.choose.ledger import Room
 from dovetail.execute.choice import Strategy
 
-SAMPLES = 60  # the number of times that are kept of a strategy
-NOISE = 0.06  # the least deviation of the logarithm of a time
-FEW = 0.8  # the same for one time, which something may have disturbed; for n times, an n-th of it
-WARM = 1  # calls of a turn that do not count: arrays move, caches fill
-TURN, TURN_SECONDS = 5, 0.25  # counted calls of a turn, at most; and about how long it takes
 TURNS = 4  # turns of each strategy in a duel, at most
 CLEAR = 3.0  # standard errors by which a duel is decided early
-HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in its first turn gets no other turn.
-# A challenger whose first call takes longer than the square of that gets no second call.
 LEAD = 0.97  # another strategy replaces the current one if it takes less than this part of its time
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
 GUESS, GUESS_SECONDS = 30, 4.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
@@ -42,243 +52,8 @@ EARLY = 0.5  # of a start: a bridge ends when the first strategy saves this much
 FAITH = 2  # times the steps so far: no more of the steps to come end a bridge, since this process may be shorter
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
-WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
 # A time this far from its prediction, relative to the champion's, is doubted until it was seen on so many occasions.
-# The next occasion begins when the graph has made twice as many steps.
 SURPRISE, OCCASIONS = math.log(3.0), 3
-OFTEN = 0.5  # visits a step: above this, the median of times includes the moves of variables
-
-
-class Estimate(NamedTuple):
-    """The expected time of a strategy.
-
-    Attributes:
-        mean: the mean of the logarithm of the seconds of a step.
-        spread: the standard deviation of this logarithm.
-    """
-
-    mean: float
-    spread: float
-
-    @property
-    def seconds(self) -> float:
-        """The expected seconds of a step."""
-        return math.exp(self.mean + self.spread**2 / 2)
-
-
-UNPREDICTED = Estimate(math.log(1e-3), 5.0)  # the first measured time outweighs it
-
-
-@dataclass
-class Arm:
-    """A strategy with its prediction and its times.
-
-    Attributes:
-        strategy: the way to run the graph.
-        predicted: the estimate before any measurement.
-        start: the seconds of preparing it: importing, compiling.
-        is_ready: whether it can run now.
-        waits: whether it can run here, and other ranks prepare it.
-        problem: the reason why it cannot run; "" if none is known.
-        times: the latest times that count, in seconds a step.
-        disturbed: the latest times that do not count, since a candidate was prepared at the same time.
-        calls: the number of its calls.
-        occasions: the number of trials in which it was the challenger.
-        again: the number of the graph's steps from which the next of them may begin.
-        doubt: the least spread of its estimate, after a surprise.
-        cost: the seconds that preparing and trying it has cost.
-        instead: the strategy that ran before it was prepared.
-        regret: the seconds that this one had lost by then.
-        is_bare: whether the prediction leaves out the program's own work between two calls, which times include.
-        belief: the estimate until the next time comes, and before it whether spreads were widened.
-    """
-
-    strategy: Strategy
-    predicted: Estimate
-    start: float = 0.0
-    is_ready: bool = False
-    waits: bool = False
-    problem: str = ""
-    times: list[float] = field(default_factory=list)
-    disturbed: list[float] = field(default_factory=list)
-    calls: int = 0
-    occasions: int = 0
-    again: int = 0
-    doubt: float = 0.0
-    cost: float = 0.0
-    instead: Strategy | None = None
-    regret: float = 0.0
-    is_bare: bool = False
-    belief: tuple[bool, Estimate] | None = None
-
-    def saw(self, times: Sequence[float]) -> None:
-        """Take in times, the latest last."""
-        self.times = [*self.times, *times][-SAMPLES:]
-        self.belief = None
-
-
-@dataclass
-class Duel:
-    """A trial that is going on.
-
-    Attributes:
-        challenger, champion: the two strategies, which take turns, the challenger first.
-        turn: the number of counted calls in a turn.
-        room: the seconds that it may lose.
-        calls: the number of calls so far; less than 0 while calls end that were decided before it.
-        lost: the seconds that it has lost.
-        mine, theirs: the times of the challenger, and of the champion.
-    """
-
-    challenger: Strategy
-    champion: Strategy
-    turn: int
-    room: float = math.inf
-    calls: int = 0
-    lost: float = 0.0
-    mine: list[float] = field(default_factory=list)
-    theirs: list[float] = field(default_factory=list)
-
-
-@dataclass
-class State:
-    """The strategies and the steps of a graph.
-
-    Attributes:
-        arms: its strategies.
-        done: the number of steps that were run.
-        ahead: the number of steps that are to come, as the program said.
-        earlier: the number of steps that earlier processes ran.
-        duel: the trial that is going on.
-        current: the strategy that runs, except in trials; None while another one bridges the start of the first one.
-        widened: whether times have drifted since they were measured.
-        move: the seconds to move its variables from one engine to another.
-        place: the engine of the last graph before this one that has some of its variables; "" if there is none.
-        visits: the number of times that this graph ran after another one that has some of its variables.
-        between: the least seconds of the program's own work between two steps.
-        lag: the number of calls that are decided before the time of the latest one is known.
-    """
-
-    arms: dict[Strategy, Arm]
-    done: int = 0
-    ahead: int = 0
-    earlier: int = 0
-    duel: Duel | None = None
-    current: Strategy | None = None
-    widened: bool = False
-    move: float = 0.0
-    place: str = ""
-    visits: int = 0
-    between: float = 0.0
-    lag: int = 0
-
-
-# -- estimates -------------------------------------------------------------------------------------------------
-
-
-def estimate(arm: Arm, widened: bool = False) -> Estimate:
-    """Combine the prediction with the times."""
-    if not arm.times:
-        return arm.predicted
-    if arm.belief is None or arm.belief[0] != widened:
-        arm.belief = widened, _combined(arm, widened)
-    return arm.belief[1]
-
-
-def _combined(arm: Arm, widened: bool) -> Estimate:
-    logs = sorted(map(math.log, arm.times))
-    middle = statistics.median(logs)
-    noise = max(NOISE, FEW / len(logs), 1.5 * statistics.median(abs(x - middle) for x in logs))
-    error = max(1.25 * noise / math.sqrt(len(logs)), WIDE if widened else 0.0)
-    before, now = arm.predicted.spread**-2, error**-2
-    mean = (arm.predicted.mean * before + middle * now) / (before + now)
-    return Estimate(mean, max((before + now) ** -0.5, arm.doubt))
-
-
-def expected(state: State, arm: Arm) -> Estimate:
-    """The estimate of a strategy in this graph, with all that its times or its prediction do not show.
-
-    A bare prediction gets the program's own work between two calls.  If a graph takes turns with others, it finds its
-    variables on their engine, and they find theirs on its engine, so moves of variables are added.
-    """
-    known = estimate(arm, state.widened)
-    known = known if arm.times else _whole(state, arm, known)
-    rate = state.visits / max(state.done, 1)
-    if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
-        return known
-    return known._replace(mean=math.log(math.exp(known.mean) + 2 * state.move * rate))
-
-
-def _whole(state: State, arm: Arm, known: Estimate) -> Estimate:
-    """A prediction with the program's own work between two calls, if it leaves that out."""
-    if not arm.is_bare:
-        return known
-    alone = math.exp(known.mean)
-    whole = alone + state.between
-    return Estimate(math.log(whole), known.spread * alone / whole)  # only its own part is uncertain
-
-
-def champion(state: State) -> Arm | None:
-    """The strategy that runs: the winner of the last trial, else the one with the least expected time; or None."""
-    current = None if state.current is None else state.arms.get(state.current)
-    if current is not None and current.is_ready and not current.problem:
-        return current
-    able = [arm for arm in state.arms.values() if arm.is_ready and not arm.problem]
-    return min(able, key=lambda arm: expected(state, arm).seconds, default=None)
-
-
-def remaining(state: State) -> int:
-    """The number of steps to come, as an estimate."""
-    return max(state.ahead, state.done, state.earlier - state.done, 0)
-
-
-def improvement(arm: Estimate, seconds: float) -> float:
-    """The expected seconds a step that a strategy saves, compared with a step of `seconds`."""
-    if seconds <= 0 or arm.spread <= 0:
-        return max(0.0, seconds - math.exp(arm.mean))
-    d = (math.log(seconds) - arm.mean) / arm.spread
-    return seconds * _normal(d) - arm.seconds * _normal(d - arm.spread)
-
-
-def _normal(x: float) -> float:
-    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
-
-
-class Prospect(NamedTuple):
-    """The promise of trying a strategy, in seconds.
-
-    Attributes:
-        gain: the expected gain over the remaining steps.
-        cost: the cost of preparing it, and of a trial.
-        regret: the expected loss so far by not having it.
-    """
-
-    gain: float
-    cost: float
-    regret: float = 0.0
-
-    @property
-    def worth(self) -> float:
-        return self.gain - self.cost
-
-
-def prospect(state: State, arm: Arm) -> Prospect:
-    """The promise of trying a strategy now."""
-    best = champion(state)
-    if best is None or arm is best or arm.problem:
-        return Prospect(0.0, 0.0)
-    opened = [] if arm.is_ready else _groups(state, arm)
-    mine = min((expected(state, each) for each in (arm, *opened)), key=lambda known: known.seconds)
-    seconds = math.exp(expected(state, best).mean)
-    counted = 1 if mine.seconds > HOPELESS**2 * seconds else _turn(seconds)
-    moves = 2 * state.move if arm.strategy.engine != best.strategy.engine else 0.0
-    trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + moves
-    saved = improvement(mine, seconds)
-    return Prospect(remaining(state) * saved, trial + (0.0 if arm.is_ready else arm.start), state.done * saved)
-
-
-def _turn(seconds: float) -> int:
-    return max(2, min(TURN, round(TURN_SECONDS / max(seconds, 1e-9))))
 
 
 # -- decisions -------------------------------------------------------------------------------------------------------
@@ -300,26 +75,7 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
 def _seconds_until(state: State, arm: Arm, steps: int) -> float:
     """The expected seconds until a strategy has started, has the variables, and has made some steps, also in groups."""
     move = state.move if state.place and arm.strategy.engine != state.place else 0.0
-    return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *_groups(state, arm)))
-
-
-def _groups(state: State, arm: Arm) -> list[Arm]:
-    """The strategies that run the steps of this one in groups, which its start opens up."""
-    return [
-        other for other in state.arms.values() if other.strategy._replace(group=1) == arm.strategy != other.strategy
-    ]
-
-
-def in_groups(step: Estimate, call: float, least: float) -> Estimate:
-    """The estimate of a step in a group, by the estimate of a single step.
-
-    Args:
-        step: the estimate of the single step.
-        call: the seconds of its call that a group saves.
-        least: the predicted seconds of a step without its call.
-    """
-    seconds = math.exp(step.mean)
-    return Estimate(math.log(max(seconds - call, min(least, seconds))), max(WIDE, step.spread))
+    return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *groups_of(state, arm)))
 
 
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm], load: float = 0.0) -> Strategy | None:
@@ -420,12 +176,14 @@ def _differs(state: State, arm: Arm, best: Arm) -> bool:
 
 def _new_duel(state: State, best: Arm, room: Room) -> Duel | None:
     ready = [(p, arm) for p, arm in _promising(state) if arm.is_ready and arm.again <= state.done]
-    limits = [(max(room.of(p.regret), 0.0), p, arm.strategy) for p, arm in ready]
-    able = [(p.worth, strategy, limit) for limit, p, strategy in limits if p.cost <= limit]
+    able = [(p.worth, arm.strategy, p) for p, arm in ready if p.cost <= max(room.of(p.regret), 0.0)]
     if not able:
         return None
-    _, challenger, limit = max(able)
-    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), limit, calls=-state.lag)
+    _, challenger, p = max(able)
+    seconds = math.exp(estimate(best).mean)
+    turn = calls_of_turn(seconds)
+    foreseen = p.cost + TURNS * (WARM + turn) * challenger.group * seconds  # so that only a surprise ends it
+    return Duel(challenger, best.strategy, turn, max(0.0, min(room.of(p.regret), 2 * foreseen)), calls=-state.lag)
 
 
 def next_jobs(states: Sequence[State], room: Room) -> list[tuple[State, Strategy]]:
@@ -444,7 +202,8 @@ def next_jobs(states: Sequence[State], room: Room) -> list[tuple[State, Strategy
 
 def _can_begin(state: State, arm: Arm) -> bool:
     single = state.arms.get(arm.strategy._replace(group=1), arm)
-    return not (arm.is_ready or arm.waits) and (single is arm or single.is_ready)
+    is_quiet = state.duel is None  # a trial learns nothing while something is prepared
+    return is_quiet and not (arm.is_ready or arm.waits) and (single is arm or single.is_ready)
 
 
 def begin(state: State, strategy: Strategy) -> None:
@@ -499,11 +258,29 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
             (duel.mine if strategy == duel.challenger else duel.theirs).append(seconds)
     if counts:
         arm.saw([seconds])
+        if arm.aside and arm is champion(state):
+            state.slowed = math.log(statistics.median(arm.times) / statistics.median(arm.aside))
     elif is_disturbed:
         arm.disturbed = [*arm.disturbed, seconds][-TURN:]
     if duel is not None and counts:
         _decide(state, duel)
+    elif duel is not None and duel.lost > duel.room and not duel.mine:
+        _postpone(state, duel, seconds)
     return lost
+
+
+def _postpone(state: State, duel: Duel, seconds: float) -> None:
+    """End a trial that costs too much before its first time counts; the last occasion believes the times as they are.
+
+    Args:
+        state: the state of the graph.
+        duel: the trial.
+        seconds: the latest time of a step.
+    """
+    arm, state.duel = state.arms[duel.challenger], None
+    arm.occasions, arm.again = arm.occasions + 1, 2 * state.done
+    if arm.occasions >= OCCASIONS:
+        arm.saw([seconds] * OCCASIONS)  # each occasion took about as long
 
 
 def _decide(state: State, duel: Duel) -> None:
@@ -526,8 +303,12 @@ def _decide(state: State, duel: Duel) -> None:
             arm.times = []
             arm.saw(times)
     _doubt(state, duel, ratio)
+    challenger.again = 2 * state.done  # one that lost would lose again, unless the graph runs for much longer
     ahead = expected(state, challenger).mean - expected(state, champion_arm).mean
-    state.current = duel.challenger if not is_hopeless and ahead < math.log(LEAD) else duel.champion
+    has_won = not is_hopeless and ratio < 1 and ahead < math.log(LEAD)
+    state.current = duel.challenger if has_won else duel.champion
+    if has_won:
+        challenger.doubt, challenger.again, challenger.belief = 0.0, 0, None  # it runs, so its times are seen again
 
 
 def _doubt(state: State, duel: Duel, ratio: float) -> None:
@@ -537,14 +318,14 @@ def _doubt(state: State, duel: Duel, ratio: float) -> None:
     prediction.
     """
     arm, other = state.arms[duel.challenger], state.arms[duel.champion]
-    foreseen = _whole(state, arm, arm.predicted).mean - _whole(state, other, other.predicted).mean
-    error = abs(math.log(ratio) - foreseen)
+    foreseen = [whole(state, each, each.predicted._replace(mean=each.foreseen)).mean for each in (arm, other)]
+    error = abs(math.log(ratio) - foreseen[0] + foreseen[1])
     arm.occasions += 1
     is_surprise = error > SURPRISE and arm.occasions < OCCASIONS
     if arm.doubt and error <= SURPRISE:
         arm.times = []  # they are not confirmed
         arm.saw(duel.mine)
-    arm.doubt, arm.again, arm.belief = error / 2 if is_surprise else 0.0, 2 * state.done if is_surprise else 0, None
+    arm.doubt, arm.belief = error / 2 if is_surprise else 0.0, None
 
 
 def _is_clear(duel: Duel, ratio: float) -> bool:
@@ -569,6 +350,48 @@ def fail(state: State, strategy: Strategy, problem: str) -> None:
         state.duel = None
 
 
+LEARNT = ("times", "aside", "disturbed", "calls", "occasions", "again", "doubt", "cost", "instead", "regret")
+
+
+def go_on(state: State, before: State) -> None:
+    """Continue with the steps and the times of an equal graph, which this process ran before.
+
+    Args:
+        state: the state of the new graph, whose strategies must be prepared again.
+        before: the state of the earlier one.
+    """
+    for strategy, arm in before.arms.items():
+        if strategy in state.arms:
+            learn_from(state.arms[strategy], arm)
+        elif strategy.group == 1 and not arm.problem:
+            state.arms[strategy] = replace(arm, is_ready=False, waits=False)
+    state.done, state.widened, state.slowed = before.done, before.widened, before.slowed
+    if state.is_pressed != before.is_pressed:
+        is_pressed, state.is_pressed = state.is_pressed, before.is_pressed
+        press(state, is_pressed)
+
+
+def learn_from(arm: Arm, before: Arm) -> None:
+    """Continue with the times of the same strategy of an equal graph."""
+    for name in LEARNT:
+        setattr(arm, name, getattr(before, name))
+
+
+def press(state: State, is_pressed: bool) -> None:
+    """Exchange the times for those set aside, since other programs begin or stop to press this one.
+
+    A time under pressure is never compared with one without.  Until a strategy has a new time, its
+    estimate changes as the champion's does.
+
+    Args:
+        state: the state of the graph.
+        is_pressed: whether they press it now.
+    """
+    state.is_pressed, state.duel, state.slowed = is_pressed, None, 0.0
+    for arm in state.arms.values():
+        arm.times, arm.aside, arm.belief = arm.aside, arm.times, None
+
+
 def watch(state: State, latest: Sequence[float]) -> bool:
     """Widen the spreads if the champion has become so slow that nothing is sure any more; return whether it has."""
     best = champion(state)
@@ -579,4 +402,6 @@ def watch(state: State, latest: Sequence[float]) -> bool:
     best.times = []
     best.saw(latest)
     state.widened = True
+    for arm in state.arms.values():
+        arm.again = 0
     return True

@@ -63,12 +63,14 @@ class Measured(NamedTuple):
         median, best: seconds of a step.
         calls: the number of measured calls.
         is_disturbed: whether a candidate was prepared at that time, so that the times only order strategies.
+        is_pressed: whether other programs took processor time from this one, so that the times order nothing.
     """
 
     median: float
     best: float
     calls: int
     is_disturbed: bool = False
+    is_pressed: bool = False
 
 
 class Kept(NamedTuple):
@@ -91,6 +93,11 @@ class Kept(NamedTuple):
     times: Mapping[Strategy, Measured] = MappingProxyType({})
     report: Report = Report()
     script: str = ""
+
+    @property
+    def quiet(self) -> dict[Strategy, Measured]:
+        """The times that order strategies."""
+        return {strategy: measured for strategy, measured in self.times.items() if not measured.is_pressed}
 
 
 def folder() -> Path | None:
@@ -122,10 +129,16 @@ def read(key: str) -> Kept:
 
 
 def append(
-    key: str, name: str, strategy: Strategy, times: Sequence[float], steps: int, is_disturbed: bool = False
+    key: str,
+    name: str,
+    strategy: Strategy,
+    times: Sequence[float],
+    steps: int,
+    is_disturbed: bool = False,
+    is_pressed: bool = False,
 ) -> None:
     """Append the times of a strategy; if that fails, one line of the log says so."""
-    measured = Measured(statistics.median(times), min(times), len(times), is_disturbed)
+    measured = Measured(statistics.median(times), min(times), len(times), is_disturbed, is_pressed)
     _append_line(Kept(key, name, _now(), steps, {strategy: measured}))
 
 
@@ -229,7 +242,7 @@ def _files(where: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Kept | None:
-    """The usable lines of a file: for each strategy, the latest undisturbed one, or else the latest disturbed one."""
+    """The usable lines of a file: for each strategy, the latest of the quietest ones."""
     try:
         lines = content(path).splitlines()
     except (OSError, ValueError):
@@ -246,7 +259,7 @@ def _read(path: Path) -> Kept | None:
                 continue
             strategy, measured = strategy_of(given["strategy"]), _checked(given)
             kept = said
-            if not measured.is_disturbed or times.get(strategy, measured).is_disturbed:
+            if _quietness(measured) >= _quietness(times.get(strategy, measured)):
                 times[strategy] = measured
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
@@ -254,6 +267,10 @@ def _read(path: Path) -> Kept | None:
         return None
     ordered = sorted(times.items(), key=lambda item: item[1].median)
     return kept._replace(times=MappingProxyType(dict(ordered)))
+
+
+def _quietness(measured: Measured) -> tuple[bool, bool]:
+    return not measured.is_pressed, not measured.is_disturbed
 
 
 def content(path: Path) -> bytes:
@@ -292,8 +309,9 @@ def _checked(given: Any) -> Measured:
     Raises:
         ValueError, TypeError, KeyError: they are not times.
     """
-    measured = Measured(given["median"], given["best"], given["calls"], given["is_disturbed"])
-    if list(map(type, measured)) != [float, float, int, bool] or measured.calls < 1:
+    is_pressed = given.get("is_pressed", False)  # older files lack it
+    measured = Measured(given["median"], given["best"], given["calls"], given["is_disturbed"], is_pressed)
+    if list(map(type, measured)) != [float, float, int, bool, bool] or measured.calls < 1:
         raise ValueError("its numbers are none")
     if not 0 <= measured.best <= measured.median < LONGEST or measured.median == 0:
         raise ValueError("it says no time")

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dovetail.choose import policy
-from dovetail.choose.policy import Arm, State
+from dovetail.choose import estimates
+from dovetail.choose.estimates import Arm, State
 from dovetail.execute.choice import Row, Strategy
 
 
@@ -47,7 +47,7 @@ def trials(state: State) -> list[str]:
 
     Example:
         >>> from dovetail.execute.choice import Strategy
-        >>> jax = Arm(Strategy("jax"), policy.UNPREDICTED, cost=2.6, instead=Strategy("numpy"), regret=4.3)
+        >>> jax = Arm(Strategy("jax"), estimates.UNPREDICTED, cost=2.6, instead=Strategy("numpy"), regret=4.3)
         >>> trials(State({jax.strategy: jax}))
         ['jax was tried for 2.6 s because numpy had lost 4.3 s']
         >>> jax.regret = 0.0
@@ -64,7 +64,7 @@ def _trial(arm: Arm, instead: Strategy) -> str:
 
 
 def _row(state: State, arm: Arm) -> Row:
-    predicted = 0.0 if arm.predicted == policy.UNPREDICTED else arm.predicted.seconds
+    predicted = 0.0 if arm.predicted == estimates.UNPREDICTED else arm.predicted.seconds
     measured = statistics.median(arm.times) if arm.times else 0.0
-    hope = policy.prospect(state, arm)
+    hope = estimates.prospect(state, arm)
     return Row(arm.strategy, predicted, measured, len(arm.times), hope.gain, hope.cost, arm.problem)

@@ -27,7 +27,7 @@ Ctrl-C stops after the steps at hand; what was learned so far is written.
 """
 
 NEEDED = {  # the libraries that the demo imports → their names for pip
-    "keras": "keras==3.15.1",
+    "keras": "keras>=3.15.1",
     "matplotlib": "matplotlib",
     "sklearn": "scikit-learn",
     "tqdm": "tqdm",

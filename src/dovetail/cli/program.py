@@ -59,7 +59,8 @@ def prepared(
     file = _file_of(str(target)) if is_module else target
     stack = ExitStack()
     folder = "." if is_module else None
-    program = stack.enter_context(running(file, folder=folder, **given))
+    suite = arguments if is_module and file is None and str(target) == "pytest" else None
+    program = stack.enter_context(running(file, folder=folder, suite=suite, **given))
     for unread in program.unread:
         if unread.place.path == str(target) and (unread.place.cell is None or PYTHON_2 in unread.why):
             raise WrongInput(_said(unread))
@@ -92,9 +93,6 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
         try:
             run()
         except (AttributeError, ImportError) as error:
-            if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "keras"):
-                package = _package(error)
-                error.add_note(f"`dovetail run --map {package}` gives it Dovetail's.")
             names = missing(program.uses, program.imports)
             if not any(each.message in str(error) for each in names):
                 raise
@@ -107,14 +105,6 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
                 raise
             report(type(error), error, error.__traceback__)
             raise SystemExit(f"\ndovetail: {_said(old[0])}") from None
-
-
-def _package(error: BaseException) -> str:
-    """The package whose code raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] if trace else ""
 
 
 def profiled(run: Callable[[], None], trace: Path | None) -> None:

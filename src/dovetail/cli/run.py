@@ -52,8 +52,9 @@ examples:
   dovetail run old.py --batch_size 32            one of 2016 is run the same way, with arguments of its own
   dovetail run --steps 20 old.py                 its loops of training end after 20 steps; all else runs
   dovetail run --as tf1 old.py                   a program of TensorFlow 1, whatever its names look like
-  dovetail run --map tf_slim -m pytest --pyargs tf_slim
-                                                 a module, as `python -m` does; tf_slim's imports are mapped, too
+  dovetail run -m pytest tests                   a module, as `python -m` does; of a test suite, what it imports
+                                                 is mapped, too
+  dovetail run --map my_layers old.py            the imports of an installed package are mapped, too
   dovetail run train.py --engine torch           on PyTorch
   dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
@@ -67,7 +68,7 @@ examples:
 USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--import FILE.py] [--engine ENGINE] [--output FILE.npz] [--steps N]
-       dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data]
+       dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data] [--strict]
                     [--processes N [--restarts N] [--nnodes MIN:MAX --rendezvous HOST:PORT]]
                     [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
        dovetail run [option ...] -m module [argument ...]"""
@@ -95,6 +96,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     programs.add_argument("--rendezvous", type=_meeting, metavar="HOST:PORT", help="the address where machines meet")
     programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of files that it downloads")
     programs.add_argument("--synthetic-data", action="store_true", help="make up the numbers of these data sets")
+    programs.add_argument(
+        "--strict", action="store_true", help="give it no names that NumPy, SciPy and the like have dropped"
+    )
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
     programs.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")
     parser.add_argument("target", type=Path, metavar="MODEL, script.py", help="a file, or the folder of a SavedModel")
@@ -153,6 +157,7 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         steps=options.steps,
         data=options.data,
         synthetic_data=options.synthetic_data,
+        strict=options.strict,
     )
     if not options.profile and options.trace is None:
         return run

@@ -1,6 +1,7 @@
-"""Variables of functions that are traced again and again, as metrics of Keras are: each trace finds those of the first.
+"""Variables of functions that are traced again and again, as metrics of Keras are, and the `call` of layers.
 
-In TensorFlow 1 such a function was called once, and its variables stayed in the graph.
+Each trace finds those of the first.  In TensorFlow 1 such a function was called once, and its variables stayed in the
+graph.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from dovetail.core.base.scopes import Scoped, not_building, record_on
 
-NAME = "_kept_variables"  # an attribute of the owner
+NAME = "_kept_of_calls"  # an attribute of the owner
 _place: Scoped[tuple[list[Any], Iterator[int]] | None] = Scoped(None)
 
 

@@ -18,9 +18,9 @@ from dovetail.core.base.table import OPS
 from dovetail.core.engines.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.engines.around import Around
 from dovetail.core.engines.collectives import COLLECTIVES
+from dovetail.core.engines.control_flow import Branches
 from dovetail.core.engines.engine_arrays import Arrays
 from dovetail.core.engines.engine_autodiff import Autodiff
-from dovetail.core.engines.engine_branches import Branches
 from dovetail.core.engines.engine_devices import Devices
 from dovetail.core.engines.engine_memory import Books, Memory
 from dovetail.core.engines.engine_threads import Threads
@@ -159,7 +159,7 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
             float32, *narrow = halves
             cast = lambda x, native_dtype: self.rules["Cast"](x, halves[native_dtype])  # noqa: E731
             rule = in_float32(rule, OPS[name].tensor_places, self.native_dtype_of, cast, narrow, float32, self.write)
-        if layer == NATIVE and name in COLLECTIVES:
+        if layer == NATIVE and (name in self.rules.by_table or name in COLLECTIVES):
             rule = self._differentiated(name, rule)
         if layer == EAGER:
             return self.eager_rule(rule)

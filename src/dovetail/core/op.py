@@ -154,10 +154,6 @@ class Op(Generic[P, R]):
     def __reduce__(self) -> Any:
         return op_named, (self.name,)
 
-    @property
-    def is_primitive(self) -> bool:
-        return self.body is None
-
     @functools.cached_property
     def accepts(self) -> str:
         """The values that its first tensor parameter accepts (`Kind.accepts`)."""
@@ -176,6 +172,19 @@ class Op(Generic[P, R]):
         """
         self.gradient_function = function
         return function
+
+    def differentiated_by(self, op: Op[..., Any]) -> None:
+        """Let another op compute the gradient; its parameters say of what.
+
+        The first are the gradients of the results.  `y`, if it follows, is the first result; the others have the names
+        of this op's parameters.
+        """
+        places = [self.positions.get(name) for name in op.positions if name == "y" or name in self.positions]
+
+        @self.gradient
+        def _(node: Any, *gs: Any) -> Any:
+            args = node.args
+            return op(*gs, *[node.outputs[0] if place is None else args[place] for place in places])
 
     def no_rule(self, engine: str) -> str:
         """The message for an engine that cannot compute it."""

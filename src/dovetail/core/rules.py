@@ -66,6 +66,7 @@ class Rules(Mapping[str, Rule]):
 
     Attributes:
         fresh: ops without a rule for `out` whose rules never return a view of an argument.
+        by_table: ops whose native rules the library cannot differentiate; the op's gradient does it.
         written: op → the parameters (lists of tensors) over whose arrays its rule for `over` writes its results, in
             their order.  The rule itself writes nothing: a program ends with calls of the C functions that it returns,
             with no bytecode between them.  The rule may copy an array first, if it is not contiguous.
@@ -80,6 +81,7 @@ class Rules(Mapping[str, Rule]):
         self._makers: dict[str, Maker] = {}
         self._closed = False
         self.fresh: set[str] = set()
+        self.by_table: set[str] = set()
         self.written: dict[str, tuple[str, ...]] = {}
         self |= rules or {}
 
@@ -256,7 +258,8 @@ class Rules(Mapping[str, Rule]):
         table._declared |= self._declared
         for layer in LAYERS:
             table._names[layer] |= self._names[layer]
-        table.fresh, table.written, table._makers = self.fresh, self.written, self._makers
+        table.fresh, table.by_table = self.fresh, self.by_table
+        table.written, table._makers = self.written, self._makers
         table._closed = self._closed = True
         return table
 

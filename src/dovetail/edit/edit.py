@@ -19,7 +19,6 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.base.scopes import opened, scopes
 from dovetail.core.dtypes import DType, native_to_dtype, promote
 from dovetail.core.values.variable import Variable
-from dovetail.edit import patterns
 from dovetail.edit.inference import holds_shape_values, infer_from
 from dovetail.graph.base import array_of
 from dovetail.graph.cursor import Cursor
@@ -33,7 +32,6 @@ from dovetail.trace.trace import capture
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
-    from dovetail.edit.patterns import Match, Pattern
 
 Replacing: TypeAlias = Callable[[Operation], None]
 
@@ -209,38 +207,6 @@ def tell_holders(graph: Graph) -> None:
     for holder in holders_of(graph):
         infer_from([holder])
         tell_holders(holder.graph)
-
-
-# patterns
-
-
-def match(graph: Graph, pattern: Pattern) -> Iterator[Match]:
-    """Find all matches of a pattern, in program order; see `edit.patterns`.
-
-    Example:
-        >>> import dovetail as dt
-        >>> graph, x = dt.Graph(), dt.wildcards("x")
-        >>> y = -graph.placeholder(dt.spec(()), "y")
-        >>> [found[x].name for found in graph.match(-x)]
-        ['y:0']
-    """
-    return patterns.matches(graph, pattern)
-
-
-def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
-    """Replace all matches of a pattern with another pattern, or with the results of a function of the match.
-
-    Returns:
-        The number of places that were replaced.  Operations that nothing needs any more stay until `prune`.
-
-    Example:
-        >>> import dovetail as dt
-        >>> graph, x = dt.Graph(), dt.wildcards("x")
-        >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
-        >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
-        (1, 2, [<graph tensor y:0 float32[]>])
-    """
-    return patterns.rewrite(graph, pattern, replacement)
 
 
 # order

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.values.value_kinds import followed
-from dovetail.edit.inference import infer_from, set_shape
+from dovetail.edit.inference import infer_from
 from dovetail.edit.transplant import Copies, Variables, transplant
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
@@ -86,7 +86,7 @@ def import_graph(
     open_inputs = [t for t in graph.inputs if t not in given]
     part = graph.subgraph([*graph.outputs, *effects], [*given, *open_inputs])
     for own, tensor in zip(part.inputs, given.values(), strict=False):
-        set_shape(own, tensor.shape)
+        own.put_shape(tensor.shape)
     infer_from([op for tensor in part.inputs[: len(given)] for op in tensor.consumers()])
     with all_or_nothing(), target.name_scope(name) if name else nullcontext():
         new = (target.placeholder(t.spec, t.op.name, known=known_ints(t)) for t in open_inputs)

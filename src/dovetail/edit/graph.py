@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.edit import changes, extracting, lookup, placing, retyping, taps
+from dovetail.edit import changes, extracting, lookup, patterns, placing, retyping, taps
 from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
@@ -73,8 +73,8 @@ class Graph(GraphBase):
     replacing = edits.replacing
     replace_all_uses = edits.replace_all_uses
     replace_uses = edits.replace_uses
-    match = edits.match
-    rewrite = edits.rewrite
+    match = patterns.matches
+    rewrite = patterns.rewrite
     remove = edits.remove
     prune = edits.prune
 

@@ -16,7 +16,6 @@ from dovetail.core.values.infer import CARRIES_NAN
 from dovetail.core.values.shapes import size_of
 from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.edit.transplant import copy_graph
-from dovetail.graph.journal import note
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.shape_values import LARGEST, ShapeValues
@@ -86,21 +85,11 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
         last = operation
         infer_subgraphs(operation)
         for tensor, shape in infer_again(operation):
-            set_shape(tensor, shape)
+            tensor.put_shape(shape)
             push(tensor.consumers())
         if _passes_on(operation, others):
             others.add(operation.outputs[0])
             push(operation.outputs[0].consumers())
-
-
-def set_shape(tensor: GraphTensor, shape: Shape) -> None:
-    """Set the shape that is known of a tensor."""
-    tensor.graph.check_changeable()
-    before = tensor.shape
-    tensor.hold_shape(shape)
-    if tensor.op.type == "Placeholder":
-        tensor.op.hold_attr("shape", tensor.op.normalize("shape", shape))
-    note(lambda: tensor.hold_shape(before))
 
 
 def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
@@ -150,7 +139,7 @@ def _give(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> None:
         users: list[Operation] = []
         for tensor, shape in zip(inner.inputs, [*shapes, *fixed], strict=True):
             if tensor.shape != shape:
-                set_shape(tensor, shape)
+                tensor.put_shape(shape)
                 users += tensor.consumers()
         infer_from(users)
         joined = _joined(inner, shapes)

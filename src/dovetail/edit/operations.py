@@ -10,7 +10,6 @@ from dovetail.core.base.table import OPS
 from dovetail.core.kinds import Kind
 from dovetail.core.op import REQUIRED, Op
 from dovetail.core.values import arguments
-from dovetail.edit import subgraph_edits
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from
 from dovetail.graph.journal import all_or_nothing
@@ -36,19 +35,6 @@ def change(operation: Operation, op: Any, name: str | None, attrs: Mapping[str, 
             _become(operation, target, attrs)
             infer_from([operation])
             tell_holders(graph)
-
-
-def body_of(operation: Operation, name: str | None) -> Graph:
-    """A subgraph of an operation, to be edited; see `Operation.body`."""
-    operation.graph._check_member(operation)
-    return subgraph_edits.body_of(operation, name)
-
-
-def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:
-    """Add a result to an operation; see `Operation.add_output`."""
-    operation.graph._check_member(operation)
-    with all_or_nothing():
-        return subgraph_edits.add_output(operation, init, parts)
 
 
 def rename(graph: Graph, names: Mapping[Operation, str]) -> None:

@@ -168,7 +168,15 @@ def match(pattern: Pattern, tensor: GraphTensor) -> Match | None:
 
 
 def matches(graph: Graph, pattern: Pattern) -> Iterator[Match]:
-    """Find all matches in a graph, in program order; later ones see edits that are made while iterating."""
+    """Find all matches of a pattern, in program order; later ones see edits that are made while iterating.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph, x = dt.Graph(), dt.wildcards("x")
+        >>> y = -graph.placeholder(dt.spec(()), "y")
+        >>> [found[x].name for found in graph.match(-x)]
+        ['y:0']
+    """
     for operation in graph.operations:
         for tensor in operation.outputs if operation in graph else ():
             matched = match(pattern, tensor)
@@ -204,6 +212,13 @@ def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
     Raises:
         ValueError, TypeError: the replacement has another dtype or a shape that does not fit; then this place, and all
             later ones, stay as they are.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph, x = dt.Graph(), dt.wildcards("x")
+        >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
+        >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
+        (1, 2, [<graph tensor y:0 float32[]>])
     """
     count = 0
     for matched in matches(graph, pattern):

@@ -10,7 +10,7 @@ from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.core.values.value_kinds import followed
 from dovetail.edit.edit import tell_holders
-from dovetail.edit.inference import infer_from, set_shape
+from dovetail.edit.inference import infer_from
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.pass_edits import discard, supersede
 
@@ -48,7 +48,7 @@ def set_input_shapes(graph: Graph, shapes: Mapping[Any, Shape]) -> None:
         by_tensor[tensor] = None if shape is None else TensorShape(shape)
     with graph.edit():
         for tensor, shape in by_tensor.items():
-            set_shape(tensor, shape)
+            tensor.put_shape(shape)
         infer_from([operation for tensor in by_tensor for operation in tensor.consumers()], by_tensor)
         tell_holders(graph)
 

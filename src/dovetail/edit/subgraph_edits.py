@@ -9,7 +9,7 @@ from dovetail.core.base.errors import describe, op_error
 from dovetail.edit.edit import order_before
 from dovetail.edit.inference import infer_from, own_subgraph
 from dovetail.graph.base import add_input_at
-from dovetail.graph.journal import note
+from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.trace.captures import subgraph_names
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def body_of(operation: Operation, name: str | None) -> Graph:
     """A graph inside an operation; no other operation holds it from now on; see `Operation.body`."""
+    operation.graph._check_member(operation)
     names = subgraph_names(operation)
     chosen = names[0] if name is None and len(names) == 1 else name
     if chosen not in names:
@@ -29,8 +30,10 @@ def body_of(operation: Operation, name: str | None) -> Graph:
     return own_subgraph(operation, chosen)
 
 
+@all_or_nothing()
 def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:
     """Add a result to a branch or loop; see `Operation.add_output`."""
+    operation.graph._check_member(operation)
     wanted, has_init = _GIVING.get(operation.type, ((), False))
     if not wanted or set(parts) != set(wanted) or (init is not None) is not has_init:
         needed = [f"{name}=..." for name in (*wanted, *(["init"] if has_init else []))]

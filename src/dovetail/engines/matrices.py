@@ -33,3 +33,8 @@ def aligned(library: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     signs = phases(library, u)
     rows = vh[..., :k, :] / library.swapaxes(signs[..., :k], -1, -2)
     return u * signs, s, library.concatenate([rows, vh[..., k:, :]], -2)
+
+
+def turned(library: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors, of which the first large entry of each is positive."""
+    return values, vectors * phases(library, vectors)

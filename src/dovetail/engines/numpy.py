@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,9 +36,6 @@ from dovetail.engines.numpy_like import (
     transforms,
     wide,
 )
-
-if TYPE_CHECKING:
-    from dovetail.core.engines.routines import Routines
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -443,14 +440,12 @@ rules["Qr"] = np.linalg.qr
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
         return _or_nan(lambda a: [np.linalg.eigvalsh(a)], x)
-    w, v = _or_nan(np.linalg.eigh, x)
-    return w, v * matrices.phases(np, v)
+    return matrices.turned(np, *_or_nan(np.linalg.eigh, x))
 
 
 @rules("Eig")
 def _(x: Any) -> Any:
-    w, v = (y.astype(np.result_type(y, np.complex64)) for y in _or_nan(np.linalg.eig, x))
-    return w, v * matrices.phases(np, v)
+    return matrices.turned(np, *(y.astype(np.result_type(y, np.complex64)) for y in _or_nan(np.linalg.eig, x)))
 
 
 @rules("Svd")
@@ -503,6 +498,7 @@ class NumPyEngine(Engine):
     """NumPy on the CPU."""
 
     name = "numpy"
+    _reports = "dovetail.engines.numpy_routines"
     array_key = staticmethod(operator.attrgetter("shape", "dtype"))
     allocates_results = True  # so that other libraries can read them in place
 
@@ -522,11 +518,6 @@ class NumPyEngine(Engine):
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return aligned_empty(shape, dtype.numpy)
-
-    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
-        from dovetail.engines.numpy_routines import routines  # only `dovetail.explain` needs it
-
-        return routines(segment, arguments)
 
     def allocating(self, name: str, rule: Rule) -> Rule:
         if name in self._own_rules or self.books.allocator is not None:

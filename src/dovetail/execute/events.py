@@ -26,6 +26,7 @@ EVENTS = 100_000  # the events of the timeline; older ones count in the rows alo
 ROWS = 10_000  # the rows of a thread; further ones are summed in one
 
 OPERATION, FUSION, PROGRAM, TRANSFER, SPAN = "operation", "fusion", "program", "transfer", "span"
+COMPILE = "compiling"
 
 Line = tuple[str, int]
 
@@ -34,7 +35,7 @@ class Subject(NamedTuple):
     """The operations that an event ran, and where.
 
     Attributes:
-        kind: "operation", "fusion" of several operations, "program" or "transfer".
+        kind: "operation", "fusion" of several operations, "program", "transfer" or "compiling".
         types: the types of the operations.
         operations: their names in the user's graph; of single calls, their types.
         lines: the user's lines that made them, (file, number).
@@ -51,6 +52,7 @@ class Subject(NamedTuple):
 
 
 OTHERS = Subject(OPERATION, ("other rows",), (), (), "")
+COMPILING = Subject(COMPILE, ("compiling",), (), (), "")
 
 
 class Event(NamedTuple):
@@ -96,15 +98,16 @@ class Tally:
         inner: nanoseconds of the events inside of the one that is under way, with the recorder's own time.
         overhead: nanoseconds of the recorder itself.
         moves: whether a transfer is under way.
+        compiles: whether something is being traced or compiled.
     """
 
-    __slots__ = ("inner", "moves", "name", "overhead", "sums", "thread")
+    __slots__ = ("compiles", "inner", "moves", "name", "overhead", "sums", "thread")
 
     def __init__(self) -> None:
         self.thread, self.name = threading.get_ident(), threading.current_thread().name
         self.sums: dict[Subject, Sum] = {}
         self.inner = self.overhead = 0
-        self.moves = False
+        self.moves = self.compiles = False
 
     def sum_of(self, subject: Subject) -> Sum:
         total = self.sums.get(subject)
@@ -195,14 +198,39 @@ class Recorder:
 
         return take_in
 
+    def compiling(self, work: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function that traces or compiles; what it compiles inside of it is a part of it."""
+        tally = self._of_thread.tally
+        if tally.compiles:
+            return work(*args)
+        outer, tally.inner, tally.compiles = tally.inner, 0, True
+        start = clock()
+        try:
+            return work(*args)
+        finally:
+            end = clock()
+            tally.compiles = False
+            self.add(COMPILING, Times(start, end, end - start - tally.inner), 0)
+            tally.inner = outer + clock() - start
+
+    def compiled(self, seconds: float) -> None:
+        """Count what a library has just compiled for a single call as compiling, not as a part of the call."""
+        tally = self._of_thread.tally
+        if tally.compiles:
+            return
+        end, passed = clock(), int(seconds * 1e9)
+        self.add(COMPILING, Times(end - passed, end, passed), 0)
+        tally.inner += passed
+
     def unseen(self, work: Callable[[], Any]) -> Any:
         """The result of a function whose time is the recorder's own."""
         tally, start = self.tally, clock()
-        moves, tally.moves = tally.moves, True
+        before = tally.moves, tally.compiles
+        tally.moves = tally.compiles = True
         try:
             return work()
         finally:
-            tally.moves = moves
+            tally.moves, tally.compiles = before
             passed = clock() - start
             tally.inner += passed
             tally.overhead += passed

@@ -11,13 +11,12 @@ from dovetail.core.values.value_kinds import static_shape
 from dovetail.edit.graph import GraphTensor
 
 
-def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (TensorShape,)) -> dict[Any, Any]:
+def flat_feeds(feeds: Mapping[Any, Any] | None) -> dict[Any, Any]:
     """Flatten feeds, so that no key is a structure.
 
     Args:
         feeds: keys → values.  A key may be a tuple or a named tuple of keys; then its value is a structure with as many
             leaves.  Structures are tuples, lists and dicts, whose values are taken by sorted keys.
-        leaves: classes of tuples that are not structures.
 
     Raises:
         ValueError: a value has more or fewer leaves than its key, or a key is given twice.
@@ -30,8 +29,8 @@ def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (Tens
     flat: dict[Any, Any] = {}
     for key, value in dict(feeds or {}).items():
         keys, values = [key], [value]
-        if _is_structure(key, leaves):
-            keys, values = list(_leaves(key, leaves)), list(_leaves(value, leaves))
+        if _is_structure(key):
+            keys, values = list(_leaves(key)), list(_leaves(value))
             if len(keys) != len(values):
                 problem = f"the key {key!r} has {len(keys)} tensors, and its value {len(values)} leaves: {value!r}"
                 raise ValueError(f"{problem}. A list is a structure there; write numpy.array([...]) for one value.")
@@ -42,17 +41,17 @@ def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (Tens
     return flat
 
 
-def _is_structure(value: Any, leaves: tuple[type, ...]) -> bool:
-    return isinstance(value, (tuple, list, dict)) and not isinstance(value, leaves)
+def _is_structure(value: Any) -> bool:
+    return isinstance(value, (tuple, list, dict)) and not isinstance(value, TensorShape)
 
 
-def _leaves(value: Any, leaves: tuple[type, ...]) -> Iterator[Any]:
+def _leaves(value: Any) -> Iterator[Any]:
     """The leaves of a structure, in the order of TensorFlow's `tf.nest`."""
-    if not _is_structure(value, leaves):
+    if not _is_structure(value):
         yield value
         return
     for part in (value[key] for key in sorted(value)) if isinstance(value, dict) else value:
-        yield from _leaves(part, leaves)
+        yield from _leaves(part)
 
 
 def check_feed(tensor: GraphTensor, value: Any) -> None:

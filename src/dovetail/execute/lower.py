@@ -12,15 +12,20 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from dovetail.core.base.scopes import unseen
 from dovetail.core.calls import dispatch
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
 from dovetail.core.op import Op
 from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
 from dovetail.core.tensor import Tensor
+from dovetail.core.values.spec import Shape
 from dovetail.core.values.state import call_as_one
 from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
+from dovetail.edit.transplant import copy_graph
 from dovetail.execute.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.execute.events import Subject, subject_of
 from dovetail.execute.placement import Place
@@ -103,6 +108,38 @@ def _body_rule(op: Op, engine: Engine) -> Rule | None:
         return tuple(t._value for t in result) if op.returns_tuple else result._value
 
     return rule
+
+
+def _without_steps(rule: Rule, scan: Operation, place: Place) -> Rule:
+    """A rule of a scan that does not run the body if there are no steps: the body may fail on zeros."""
+
+    def run(init: Sequence[Any], xs: Sequence[Any], constants: Sequence[Any], *static: Any) -> tuple[Any, ...]:
+        stacks = _empty_stacks(scan, [place.engine.shape(x) for x in (*init, *xs, *constants)])
+        if stacks is None:
+            return rule(init, xs, constants, *static)
+        return (*init, *(place.engine.asarray(x, as_dtype(x.dtype), place.device) for x in stacks))
+
+    return run
+
+
+def _empty_stacks(scan: Operation, shapes: Sequence[Shape]) -> list[np.ndarray] | None:
+    """The stacks that a scan without steps gives if its inputs have these shapes.
+
+    Returns:
+        The arrays; None if there are steps, or if a shape depends on values.
+    """
+    body, (init, xs) = scan.attrs["body"], scan.layout[:2]
+    sliced = shapes[init : init + xs]
+    if (sliced[0] and sliced[0][0] if sliced else scan.attrs["length"]) != 0:
+        return None
+    if any(t.shape is None or None in t.shape for t in body.outputs[init:]):
+        body = copy_graph(body)
+        inner = [*shapes[:init], *(x and x[1:] for x in sliced), *shapes[init + xs :]]
+        body.set_input_shapes(dict(zip(body.inputs, inner, strict=True)))
+    specs = [t.spec for t in body.outputs[init:]]
+    if any(spec.shape is None or None in spec.shape for spec in specs):
+        return None
+    return [np.zeros((0, *spec.shape), spec.dtype.numpy) for spec in specs]
 
 
 def commit(calls: Iterable[Callable[[], Any]], outputs: tuple[Any, ...], into: list[Any] | None) -> tuple[Any, ...]:
@@ -213,6 +250,8 @@ class _Writer:
         layer = OVER if op in self.buffers.overwrites else PROGRAM if target is None else OUT
         bound = None if layer != PROGRAM or self.rules is not None else self._bound_rule(op)
         rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, layer)
+        if op.type == "Scan" and rule is not None:
+            rule = _without_steps(rule, op, self.place)
         if op.op.is_users and rule is not None:
             rule = op.op.checked(rule, self.engine, [t.spec for t in op.outputs])
         if rule is not None and layer == PROGRAM and op in self.buffers.allocating:

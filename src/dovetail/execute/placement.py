@@ -24,6 +24,7 @@ from dovetail.graph.parts import in_parts
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
 _INSTEAD = "place it on one of them, or allow the nearest one (set_soft_placement, allow_soft_placement=True)"
+STATEFUL = frozenset(["PyFunc", "EagerPyFunc"])
 USERS_CALLS = frozenset(HOST_CALLS).difference(COLLECTIVES)
 ORDERS = 24  # orders of the places that are tried; all orders of four places
 
@@ -257,14 +258,15 @@ def _cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
     """Do `cut` for one part.
 
     The places take turns in one order, again and again.  Each operation goes into the first segment of its place that
-    does not come before its inputs' segments.  With two places, one of the two orders gives the fewest segments that
-    are possible.
+    does not come before its inputs' segments.  The user's Python is called in program order.  With two places, one of
+    the two orders gives the fewest segments that are possible.
     """
     where = {op: _place_of(op, home) for op in operations}
     keys = list(dict.fromkeys(where.values()))
     if len(keys) < 2 and not any(divided for _, divided in keys):
         return [Cut(keys[0][0] if keys else home, list(where))]
-    return min((_divided(where, order) for order in islice(permutations(keys), ORDERS)), key=len)
+    in_order = set(filter(_calls_python, where))
+    return min((_divided(where, order, in_order) for order in islice(permutations(keys), ORDERS)), key=len)
 
 
 def _place_of(operation: Operation, home: Place) -> tuple[Place, bool]:
@@ -273,13 +275,24 @@ def _place_of(operation: Operation, home: Place) -> tuple[Place, bool]:
     return place.memory if divided else place, divided
 
 
-def _divided(where: dict[Operation, tuple[Place, bool]], order: Sequence[tuple[Place, bool]]) -> list[Cut]:
+def _calls_python(operation: Operation) -> bool:
+    """Whether an operation, or one inside of it, calls a function of the user's that may have effects."""
+    inner = (part for graph in operation.subgraphs() for part in graph.everywhere())
+    return operation.type in STATEFUL or any(not part.by_type.keys().isdisjoint(STATEFUL) for part in inner)
+
+
+def _divided(
+    where: dict[Operation, tuple[Place, bool]], order: Sequence[tuple[Place, bool]], in_order: set[Operation]
+) -> list[Cut]:
     turn = {key: number for number, key in enumerate(order)}
     rounds: dict[Operation, int] = {}
     segments: dict[int, list[Operation]] = {}
+    latest = 0
     for op, key in where.items():
         earliest = max((rounds[t.op] for t in op.inputs if t.op in rounds), default=0)
+        earliest = max(earliest, latest) if op in in_order else earliest
         rounds[op] = number = earliest + (turn[key] - earliest) % len(order)
+        latest = number if op in in_order else latest
         segments.setdefault(number, []).append(op)
     cuts: list[Cut] = []
     for number in sorted(segments):

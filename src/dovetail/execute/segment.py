@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakSet
 
 from dovetail.core.base.errors import did_you_mean, op_error
+from dovetail.core.base.hooks import compiles
 from dovetail.core.engine import Engine
 from dovetail.core.engines.devices import placed_on
 from dovetail.core.values.variable import Variable
@@ -148,6 +149,7 @@ class Segment:
         """The executable that the engine makes of the function."""
         return self._compiled()
 
+    @compiles
     def _compiled(self) -> Callable[..., tuple[Any, ...]]:
         run = self._compiled_by_engine() if self.bodies is None else self.function
         return counted(self, run) if self.engine.books.accounts else run

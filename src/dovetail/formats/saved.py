@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.base.errors import FormatError, describe, op_error
+from dovetail.core.base.errors import FormatError, check_path, describe, op_error
 from dovetail.core.base.scopes import scopes
 from dovetail.core.base.version import VERSION as RELEASE
 from dovetail.core.tensor import Tensor
@@ -27,6 +27,7 @@ from dovetail.core.values import arguments
 from dovetail.core.values.structure import fields_of, has_fields, no_tree
 from dovetail.core.values.variable import Variable
 from dovetail.formats import safetensors
+from dovetail.formats.outside import read_by
 from dovetail.formats.strict_json import memory, parse, room_of, size_with
 from dovetail.graph.attributes import Beside, Refused, decode, encode
 
@@ -70,6 +71,7 @@ def save(value: Any, path: str | Path) -> None:
     """
     if scopes().graphs:
         raise op_error(RuntimeError, "save", "a graph is being built; save when its function has returned.")
+    check_path("save", path)
     if problem := no_tree(value):
         raise op_error(ValueError, "save", problem)
     beside = Beside()
@@ -173,6 +175,7 @@ def _digest(text: str) -> str:
 # -- loading ----------------------------------------------------------------------------------------------------------
 
 
+@read_by("dt.load")
 def load(path: str | Path, classes: Iterable[type] = ()) -> Any:
     """Make the value of a file that `save` wrote; or, of another safetensors file, a dict of its tensors.
 

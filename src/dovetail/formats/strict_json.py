@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.base.errors import FormatError
 
 ROOM = 48 << 20  # bytes of objects that any file may have
@@ -18,6 +20,10 @@ TIMES = 3  # further bytes of objects for each byte of the file
 # bytes: a list with its first items, an object, a key of an object, a place in a list, a number, a string
 LIST, OBJECT, KEY, PLACE, NUMBER, STRING = 104, 216, 24, 8, 32, 64
 SIGNS = (b"[", b"{", b":", b",")
+QUOTE = ord('"')
+STEPS = np.zeros(256, np.int8)  # byte → the levels that it opens
+STEPS[[ord("["), ord("{")]], STEPS[[ord("]"), ord("}")]] = 1, -1
+DEEPEST = 600  # levels of lists and objects; Python's own limit differs by its version
 LONG = 256  # bytes of a string whose signs are not counted
 NEW_KEY, NEW_KEYS = 208, 100_000  # bytes of a key that is no other key; the most of them
 STRING_AND_COLON = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)(\s*:)?', re.DOTALL)  # or a string without end
@@ -45,9 +51,11 @@ def parse(text: str | bytes, file: Path, place: str, room: int = ROOM, infinite:
         if (needed := memory(text, room)) > room:
             actual = f"JSON whose objects would take {needed >> 20} MB of memory"
             raise FormatError(file, place, actual, f"at most {room >> 20} MB, for a file of this size")
+        if _levels(text) > DEEPEST:
+            raise RecursionError
         return json.loads(text, object_pairs_hook=_object, parse_constant=float if infinite else _no_number)
     except RecursionError:
-        raise FormatError(file, place, "JSON that is nested too deeply", "lists and objects of some levels") from None
+        raise FormatError(file, place, "JSON that is nested too deeply", f"at most {DEEPEST} levels") from None
     except FormatError:
         raise
     except ValueError as error:  # of JSON, of UTF-8, of numbers with thousands of digits, or one of ours
@@ -96,6 +104,19 @@ def memory(text: str | bytes, enough: int = ROOM) -> int:
         if match.end() - match.start() > LONG:
             signs = [count - match[0].count(sign) for sign, count in zip(SIGNS, signs, strict=True)]
     return _objects(signs, strings) + NEW_KEY * len(different) + width * len(raw)
+
+
+def _levels(text: str | bytes) -> int:
+    """The levels of lists and objects; a number of at most `DEEPEST` may be too large."""
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    openings = raw.count(b"[") + raw.count(b"{")
+    if openings <= DEEPEST:
+        return openings
+    signs = np.frombuffer(
+        raw.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8
+    )  # quotes alone begin and end strings
+    inside = np.cumsum(signs == QUOTE, dtype=np.uint8) & 1  # of a string
+    return int(np.cumsum(STEPS[signs] * (1 - inside.view(np.int8)), dtype=np.int32).max(initial=0))
 
 
 def _objects(signs: list[int], strings: int) -> int:

@@ -16,6 +16,7 @@ from dovetail.choose.backward_plan import Following
 from dovetail.choose.measured_plan import Measuring
 from dovetail.core.base.cache import Cache
 from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.hooks import compiles
 from dovetail.core.base.locks import holding, make_lock
 from dovetail.core.base.probe import Probe
 from dovetail.core.base.scopes import scopes, within
@@ -145,6 +146,7 @@ class Concrete:
         with NoGarbageCollection():
             return self._plans.put(key, self._made(*key))
 
+    @compiles
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Runnable:
         if self._probes:
             from dovetail.functions.probed_plan import ProbedPlan  # few functions have probes

@@ -25,6 +25,7 @@ from dovetail.core.base.cache import Cache
 from dovetail.core.base.context import context
 from dovetail.core.base.errors import RetracingWarning, check_callable, describe, op_error, repeats
 from dovetail.core.base.garbage import NoGarbageCollection
+from dovetail.core.base.hooks import compiles
 from dovetail.core.base.locks import holding, make_lock
 from dovetail.core.base.scopes import record_on, scopes, within
 from dovetail.core.engine import Engine
@@ -70,6 +71,8 @@ class Options(NamedTuple):
         stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
             the engine of the arguments.
         in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
+        waits: whether the first call waits for the engine to begin with, if that takes seconds to start; else another
+            one runs meanwhile.  It is for calls of which each takes long.
         graph: the class of its traces.
         check_numerics: whether a NaN or an infinity among its results is an error.
     """
@@ -79,6 +82,7 @@ class Options(NamedTuple):
     fixed: Choice | None = None
     stays: bool = False
     in_groups: bool = False
+    waits: bool = False
     graph: type[Graph] = Graph
     check_numerics: bool = False
 
@@ -123,7 +127,7 @@ class Function(Generic[P, R]):
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # the instance, if this is a method
         self._options = options
-        self._measuring = Measuring(options.fixed, stays=options.stays)
+        self._measuring = Measuring(options.fixed, stays=options.stays, waits=options.waits)
         self._at_home = Measuring(is_at_home=True) if options.in_groups else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -299,6 +303,7 @@ class Function(Generic[P, R]):
         with within(probes=None):
             return self._traced((key[0], context(), *key[2:]), leaves, has_kwargs, structure).concrete
 
+    @compiles
     def _recorded(
         self,
         leaves: list[Any],

@@ -282,6 +282,7 @@ FORMS: dict[type, Form] = {
         lambda value, beside: [encode(part, beside) for part in (value.start, value.stop, value.step)],
         lambda data, beside: slice(*(decode(part, beside) for part in data)),
     ),
+    type(...): Form("ellipsis", lambda value, _: None, lambda data, _: ...),
     np.ndarray: Form("array", *_in_table("arrays")),
     Variable: Form("variable", *_in_table("variables")),
     Tensor: Form("tensor", *_in_table("tensors")),

@@ -23,7 +23,7 @@ from dovetail.core.values.value_kinds import dtype_of, is_tensor
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.dialect import Dialect
 from dovetail.graph.graph_scopes import HasScopes, scoped
-from dovetail.graph.index import forget_type, note_type
+from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import unique_in
 from dovetail.graph.nesting import graphs_around, holders_of, outermost_of
@@ -168,8 +168,7 @@ class GraphBase(HasScopes):
         if operation.type in SUBGRAPH_CALLS:
             for part in operation.subgraphs():
                 part._holders[operation] = None
-        if self.changed_ops is not None:
-            self.changed_ops.append(operation)
+        note_change(self, operation)
         if scopes().undo is not None:
             note(lambda: self._detach(operation))
 

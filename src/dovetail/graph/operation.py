@@ -86,9 +86,7 @@ class GraphTensor(Operators):
     def arrays_follow(self) -> bool:  # type: ignore[override]
         return outermost_of(self.op.graph).dialect.arrays_follow
 
-    @property
-    def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
-        return outermost_of(self.op.graph).dialect.arrays_follow
+    is_one_of_a_kind = arrays_follow
 
     @property
     def spec(self) -> TensorSpec:
@@ -145,14 +143,18 @@ class GraphTensor(Operators):
         Source: `tf.Tensor.set_shape`.
         """
         known = self._shape_with(shape)
+        self.put_shape(None if known.rank is None else known)
+        if "shapes" in self.op.attrs:
+            self.op.hold_attr("shapes", self.op.op.normalize("shapes", [t.shape for t in self.op.outputs]))
+
+    def put_shape(self, shape: Shape) -> None:
+        """Change the shape that is known, of a placeholder also in its attributes."""
         self.graph.check_changeable()
         before = self.shape
-        self.hold_shape(None if known.rank is None else known)
+        self.hold_shape(shape)
         note(lambda: self.hold_shape(before))
         if self.op.type == "Placeholder":
             self.op.hold_attr("shape", self.op.op.normalize("shape", self.shape))
-        elif "shapes" in self.op.attrs:
-            self.op.hold_attr("shapes", self.op.op.normalize("shapes", [t.shape for t in self.op.outputs]))
 
     @property
     def is_used(self) -> bool:

@@ -115,6 +115,8 @@ PRIVATES = {
     "obtain_input_shape": "keras.src.applications.imagenet_utils:obtain_input_shape",
     # modules that Dovetail changes, or looks for without importing them
     "rng_utils": "keras.src.utils.rng_utils",
+    "function": "keras.src.ops.function",
+    "sequential": "keras.src.models.sequential",
 }
 
 

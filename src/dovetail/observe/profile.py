@@ -35,7 +35,7 @@ class Row:
 
     Attributes:
         name: the types of the operations; "Python" for the time outside of all events.
-        kind: "operation", "fusion", "program", "transfer", or "" for the rows that are no operations.
+        kind: "operation", "fusion", "program", "transfer", "compiling", or "" for the rows that are no operations.
         types: the types of the operations.
         operations: their names in the user's graph; of single calls, their types.
         lines: the user's lines that made them, (file, number).

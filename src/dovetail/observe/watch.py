@@ -37,6 +37,7 @@ def open_with(recorder: Recorder) -> CompiledCalls:
     global _recorder, _compiled
     with _lock:
         _recorder, _compiled = recorder, CompiledCalls(recorder)
+        hooks.compiling, hooks.compiled = recorder.compiling, recorder.compiled
         for engine in engine_registry.loaded():
             _watch(recorder, engine)
         hooks.engine_loaded = partial(_watch, recorder)
@@ -50,7 +51,7 @@ def close() -> None:
     global _recorder, _compiled
     with _lock:
         config.note_profile(False)
-        hooks.engine_loaded = None
+        hooks.engine_loaded = hooks.compiling = hooks.compiled = None
         for engine in engine_registry.loaded():
             engine.around.pop("profile")
         segments.set_form(None)

@@ -18,10 +18,12 @@ from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.nodes.constants import constant_of
 from dovetail.formats.nodes.waiting import Waits
-from dovetail.formats.onnx.model import Model, Output, Read, Type, Unread, of_host, read_model, result_of
+from dovetail.formats.onnx.declared import Type
+from dovetail.formats.onnx.model import Model, Output, Read, Unread, of_host, read_model, result_of
 from dovetail.formats.onnx.nodes import Foreign, Weight
 from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS
+from dovetail.formats.outside import read_by
 from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.wire.libraries import need
 from dovetail.functions.function import function
@@ -397,6 +399,7 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
     return value
 
 
+@read_by("dt.onnx.load")
 def load(
     model: str | os.PathLike[str] | bytes | Any, shapes: Mapping[str, Sequence[int | None]] | None = None
 ) -> LoadedModel:

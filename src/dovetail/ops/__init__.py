@@ -15,7 +15,6 @@ from dovetail.ops.control import plumbing as _plumbing
 from dovetail.ops.control.flow import *
 from dovetail.ops.control.loops import *
 from dovetail.ops.image.resize import *
-from dovetail.ops.layout import *
 from dovetail.ops.linalg.decompositions import *
 from dovetail.ops.linalg.linalg import *
 from dovetail.ops.linalg.matrix_functions import *

@@ -16,17 +16,15 @@ from dovetail.core.base.hooks import hooks
 from dovetail.core.base.table import OPS
 from dovetail.core.engine import Engine
 from dovetail.core.engines.collectives import WORLD, divided
-from dovetail.core.engines.engine_registry import on_engine
 from dovetail.core.kinds import Each
 from dovetail.core.op import primitive
-from dovetail.core.rules import Rule
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.infer import any_rank
-from dovetail.core.values.recording import Record
 from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import zeros_like
+from dovetail.ops.shapes.identity import passed_on
 from dovetail.ops.shapes.shape import cast
 
 Reduction = Literal["sum", "mean", "max", "min"]
@@ -247,9 +245,7 @@ def barrier(x: Each, ranks: Sequence[int] = ()) -> Tensor:
     """
 
 
-@barrier.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
+barrier.gradient(passed_on)
 
 
 # -- values of engines' libraries -------------------------------------------------------------------------------------
@@ -270,21 +266,4 @@ def _meet_traced(engine: Engine, name: str, x: Any, static: Sequence[Any]) -> An
     return engine.traced_call(exchange, x, infer(TensorSpec(engine.shape(x), engine.dtype(x)), *static))
 
 
-def _meet_differentiably(engine: Engine, name: str, rule: Rule, x: Any, static: Sequence[Any]) -> Any:
-    op = OPS[name]
-    table: Any = op.gradient_function
-
-    def function(x: Any) -> Any:
-        y = rule(x, *static)
-
-        def gradient(g: Any) -> list[Any]:
-            with on_engine(engine):
-                record = Record(op, [Tensor(x, engine), *static], [Tensor(y, engine)])
-                return [table(record, Tensor(g, engine))._value]
-
-        return [y], gradient
-
-    return engine.custom_gradient(function, [x])[0]
-
-
-hooks.meet_traced, hooks.meet_differentiably = _meet_traced, _meet_differentiably
+hooks.meet_traced = _meet_traced

@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.core.values.infer import CARRIES_NAN
 from dovetail.core.values.spec import Shape, TensorSpec
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.edit.inference import infer_again, merged, set_shape
+from dovetail.edit.inference import infer_again, merged
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.folding import folded
 from dovetail.graph.graph_scopes import made_for_operation
@@ -197,7 +197,7 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
     """Give an input a better known shape; return the tensor if it changed."""
     if shape is None or tensor.shape == shape:
         return set()
-    set_shape(tensor, shape)
+    tensor.put_shape(shape)
     return {tensor}
 
 

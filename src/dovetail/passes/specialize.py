@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dovetail.core.base.errors import op_error
 from dovetail.core.engine import Engine
 from dovetail.edit.graph import Graph
-from dovetail.edit.inference import set_shape
 from dovetail.ops.control.plumbing import HOST_CALLS
 from dovetail.passes.constant_folding import propagate
 from dovetail.trace.deferred import has_unknown_rank
@@ -30,7 +29,7 @@ def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]] | None = None) ->
     if shapes is not None:
         for tensor, shape in zip(graph.inputs, shapes, strict=True):
             if tensor.shape != tuple(shape):
-                set_shape(tensor, tuple(shape))
+                tensor.put_shape(tuple(shape))
     return propagate(graph, {t for op in graph.operations for t in op.outputs})
 
 

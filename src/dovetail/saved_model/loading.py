@@ -11,6 +11,7 @@ from typing import Any
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.outside import read_by
 from dovetail.formats.tensorflow.objects import Objects
 from dovetail.formats.tensorflow.patching import Patch
 from dovetail.formats.tensorflow.saved_model import SavedGraph, read_graph_def, read_meta_graph, read_saved_model
@@ -118,6 +119,7 @@ class LoadedModel(OneSignature, LoadedObject):
         return f"<model {str(self._saved.file)!r}: {', '.join(self.signatures)}>"
 
 
+@read_by("dt.saved_model.load")
 def load(
     path: str | os.PathLike[str],
     tags: Iterable[str] | None = None,

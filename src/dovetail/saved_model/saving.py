@@ -13,7 +13,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.base.errors import op_error
+from dovetail.core.base.errors import check_path, op_error
 from dovetail.core.base.files import replacing, replacing_folder
 from dovetail.core.base.scopes import scopes
 from dovetail.core.values.spec import TensorSpec
@@ -77,6 +77,7 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     need("saved_model.save")
     if scopes().graphs:
         raise op_error(RuntimeError, "saved_model.save", "a graph is being built; save when its function has returned.")
+    check_path("saved_model.save", path)
     folder, kind = Path(path), obj._saved.kind if isinstance(obj, LoadedModel) and signatures is None else None
     if folder.suffix in (".pb", ".pbtxt"):
         _save_graph(obj, folder, _loaded_graph(obj) if kind is TENSORFLOW.GraphDef else _frozen(obj, signatures))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from dovetail.core.base.scopes import Setting, not_building
 from dovetail.core.engines.devices import soft_placement
 from dovetail.core.engines.engine_registry import get_engine
 from dovetail.core.tensor import Tensor
-from dovetail.core.values.structure import flatten, unflatten
+from dovetail.core.values.structure import flatten, pack_as
 from dovetail.core.values.value_kinds import kind_of
 from dovetail.core.values.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
@@ -71,6 +72,7 @@ class Session:
         self._programs: Cache[Any, tuple[CutProgram, Any]] = Cache(PROGRAMS)
         self._version = self.graph.version
         self._is_closed = False
+        self._awaited: set[threading.Condition] = set()  # for which runs wait
         self._entered: list[ExitStack] = []
         _open.setdefault(self.graph, WeakSet()).add(self)
 
@@ -88,7 +90,7 @@ class Session:
                 A key that is a tuple of these takes a structure of values; see `flat_feeds`.
 
         Returns:
-            NumPy arrays and scalars in the structure of `fetches`; of operations, None.
+            NumPy arrays and scalars in the structure of `fetches`, whose dicts keep their order; of operations, None.
 
         Raises:
             ValueError: a needed placeholder is not fed, a value does not fit, a tensor is of another graph, or an
@@ -99,7 +101,7 @@ class Session:
 
         Source: `tf.compat.v1.Session.run`.
         """
-        leaves, structure = flatten(fetches, "Session.run")
+        leaves, _ = flatten(fetches, "Session.run")
         feeds = flat_feeds(feed_dict)
         with not_building():
             leaves = [self._face(x) for x in leaves]
@@ -109,7 +111,7 @@ class Session:
             computed = iter(self._computed(keys, fetched, list(feeds.values())))
         values = [[next(computed) for _ in part] for part in parts]
         rows = zip(leaves, values, strict=True)
-        return unflatten(structure, [x.written(row) if hasattr(x, "written") else row[0] for x, row in rows])
+        return pack_as(fetches, [x.written(row) if hasattr(x, "written") else row[0] for x, row in rows])
 
     def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """The fetched values, if these keys are fed with these values."""
@@ -201,12 +203,31 @@ class Session:
         self._entered.pop().__exit__(*error)
         self.close()
 
+    def wait_for(self, changed: threading.Condition, ready: Callable[[], bool]) -> bool:
+        """Wait in a run until another thread makes something true, or the session is closed.
+
+        Args:
+            changed: the condition, which this thread holds.
+            ready: whether it is true.
+
+        Returns:
+            Whether it is; False if the session is closed.
+        """
+        self._awaited.add(changed)
+        changed.wait_for(lambda: self._is_closed or ready())
+        return not self._is_closed
+
     def close(self) -> None:
         """Free the compiled programs, and the values of the graph's own variables; later runs raise an error.
+
+        Runs that wait end first: they may hold variables.
 
         Source: `tf.compat.v1.Session.close`.
         """
         self._is_closed = True
+        for changed in list(self._awaited):
+            with changed:
+                changed.notify_all()
         _open[self.graph].discard(self)
         self._programs = Cache(PROGRAMS)
         self.values.clear()

@@ -120,19 +120,20 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     graph = _graph_of(op, values)
     values, taken = _with_taken(op, values, graph)
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
-    if op.body is not None and dynamic:  # its body sees which dimensions are known
-        with graph.as_default():
-            if hooks.has_unknown_rank(values):
-                return hooks.with_unknown_rank(op.body, op.title, values, {})
-            return _named(op.body(*values), name, values)
+    body = op.body if dynamic else None
     dtypes = arguments.promoted_dtypes(op, values)
     values = list(values)
     for index, kind in op.tensor_positions:
         value = values[index]
         if kind.many:
             values[index] = tuple(to_graph(v, d, graph, op) for v, d in zip(value, dtypes[index], strict=True))
-        elif value is not None:
+        elif value is not None and not (body is not None and isinstance(value, (bool, int, float, complex))):
             values[index] = to_graph(value, dtypes[index], graph, op)
+    if body is not None:  # it sees which dimensions are known
+        with graph.as_default():
+            if hooks.has_unknown_rank(values):
+                return hooks.with_unknown_rank(body, op.title, values, {})
+            return _named(body(*values), name, values)
     if arguments.has_tensor_settings(op, values):
         try:
             with graph.as_default():

@@ -1,16 +1,20 @@
-"""Export of models as SavedModels: the base of Keras' ExportArchive.  TensorFlow is not needed."""
+"""Export of models as SavedModels: the base of Keras' ExportArchive.  TensorFlow is not needed.
+
+`import keras` does without the tables of files, so `dovetail.saved_model` is imported when a model is exported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dovetail
 from dovetail.core.base.table import OPS
-from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree
 from dovetail.formats.wire.libraries import need
-from dovetail.saved_model.saving import endpoint, traced, write
+
+if TYPE_CHECKING:
+    from dovetail.formats.tensorflow.saving import Endpoint, Traced, Tree
 
 SERVING = "serving_default"
 COLLECTIONS = ("variables", "trainable_variables", "non_trainable_variables")
@@ -62,6 +66,7 @@ class SavedModelExportArchive:
         """
         if name in self._endpoints:
             raise ValueError(f"the endpoint name {name!r} is already taken.")
+        traced = dovetail.saved_model.saving.traced
         if input_signature is None:
             kinds = [traced(trace, fn) for trace in getattr(fn, "traces", ())]
             if not kinds:
@@ -93,17 +98,21 @@ class SavedModelExportArchive:
         """
         if not self._endpoints:
             raise ValueError("there are no endpoints: call add_endpoint before.")
+        saving = dovetail.saved_model.saving
         lists = _lists({**{name: getattr(self, name) for name in COLLECTIONS}, **self._collections})
         functions = {name: kinds for name, (kinds, _) in self._endpoints.items()}
-        signatures = {name: endpoint(*given) for name, given in self._endpoints.items()}
+        signatures = {name: saving.endpoint(*given) for name, given in self._endpoints.items()}
         first = next(iter(signatures.values()))
-        write(Tree({**lists, **functions}), {**signatures, SERVING: signatures.get(SERVING, first)}, Path(filepath))
+        tree = saving.Tree({**lists, **functions})
+        saving.write(tree, {**signatures, SERVING: signatures.get(SERVING, first)}, Path(filepath))
         if verbose:
             for name, one in signatures.items():
                 print(f"Saved {filepath!s}: {name}({', '.join(one.inputs)}) -> {', '.join(one.outputs)}")
 
 
 def _lists(named: dict[str, list[Any]]) -> dict[str, Tree]:
+    from dovetail.formats.tensorflow.saving import LIST, Tree
+
     return {name: Tree({str(i): one._value for i, one in enumerate(some)}, LIST) for name, some in named.items()}
 
 
@@ -117,15 +126,16 @@ def parts_of_model(model: Any) -> tuple[Tree, dict[str, Endpoint]]:
     """
     from dovetail.interop.privates import get_input_signature
 
+    saving = dovetail.saved_model.saving
     signature = get_input_signature(model)
     specs, _ = specs_of(signature[0] if len(signature) == 1 else signature)
     compiled = dovetail.function(lambda inputs: model(inputs), name="call")
     graph = compiled.graph(specs)
     use_bias_add(graph)
-    kinds = [traced(compiled.trace(specs), compiled, graph)]
+    kinds = [saving.traced(compiled.trace(specs), compiled, graph)]
     keys = ["inputs", *(f"inputs_{number}" for number in range(1, len(graph.inputs)))]
     lists = _lists({name: getattr(model, name) for name in COLLECTIONS})
-    return Tree({**lists, "__call__": kinds}), {SERVING: endpoint(kinds, keys)}
+    return saving.Tree({**lists, "__call__": kinds}), {SERVING: saving.endpoint(kinds, keys)}
 
 
 def specs_of(signature: Any) -> tuple[Any, list[str]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dovetail.backend.feeding import sparse_placeholder
 from dovetail.core.values.spec import spec
-from dovetail.core.values.value_kinds import is_recorded
+from dovetail.core.values.value_kinds import is_recorded, kind_of
 from dovetail.edit.graph import Graph
 from dovetail.interop.keras_values import READ, run_of
 from dovetail.interop.privates import KerasTensor, StatelessScope, SymbolicScope, standardize_dtype, tree
@@ -39,7 +40,10 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any
     def placeholder(x: Any) -> Any:
         if not _has_no_value(x):
             return x
-        return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape or ()], x.dtype))
+        dims = [filling if dim is None else dim for dim in x.shape or ()]
+        if x.sparse if isinstance(x, KerasTensor) else kind_of(x).is_sparse:
+            return sparse_placeholder(graph, dims, x.dtype, None)
+        return graph.placeholder(spec(dims, x.dtype))
 
     def read(x: Any) -> Any:
         READ.add(x)
@@ -56,11 +60,13 @@ def _has_no_value(x: Any) -> bool:
 
 
 def _as_spec(x: Any) -> Any:
-    return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype)) if is_tensor(x) else x
+    if not is_tensor(x):
+        return x
+    return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype), sparse=kind_of(x).is_sparse)
 
 
 def _common(first: Any, second: Any) -> Any:
     if not isinstance(first, KerasTensor):
         return first
     dims = [a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)]
-    return KerasTensor(dims, first.dtype)
+    return KerasTensor(dims, first.dtype, sparse=first.sparse)

@@ -46,19 +46,23 @@ class Program:
         eagerly: whether the step is called uncompiled.
         keeps_all: whether a call returns the results of all its steps, one after another; else of the last step.
         ended: the step as an epoch by itself, if several ranks compute it.
+        of: the model's name, which `dovetail plan list` shows.
     """
 
     def __init__(
-        self, step: Step, name: str, eagerly: bool, keeps_all: bool = False, ended: Step | None = None
+        self, step: Step, name: str, eagerly: bool, keeps_all: bool = False, ended: Step | None = None, of: str = ""
     ) -> None:
-        self._ended = ended
+        self._ended, self._of = ended, of
         self._name, self._eagerly = name, eagerly
         self._keeps_all = keeps_all
         # Results stay, so an engine that computes in the background goes on while the next batch is made.
+        named = f" of {of}" if of else ""
         measured, alone = Options(stays=True, in_groups=True), Options(stays=True)
-        self._one: Step = step if eagerly else _Steps(step, name=name, options=measured)
-        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=measured)
-        self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=alone)
+        self._one: Step = step if eagerly else _Steps(step, name=f"{name}{named}", options=measured)
+        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s{named}", options=measured)
+        self._joined: _Steps = _Steps(
+            of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s{named}", options=alone
+        )
         self._last = self._one  # the last step that was called
         self._measurer: Measurer | None = None  # of the step that runs in groups in this epoch
         self._in_groups = False
@@ -74,7 +78,7 @@ class Program:
     def ended(self) -> Program:
         """The program of the step as an epoch by itself."""
         assert self._ended is not None, "only programs of several ranks have it"
-        return Program(self._ended, f"ended_{self._name}", self._eagerly)
+        return Program(self._ended, f"ended_{self._name}", self._eagerly, of=self._of)
 
     @property
     def _joins(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import promote
@@ -29,8 +30,8 @@ _PLAIN = frozenset(map(np.dtype, ("float16", "float32", "int32", "int8", "uint8"
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether x is a tensor of Dovetail, eager or of a graph; a tensor of another library is not."""
-    return isinstance(x, (Tensor, GraphTensor))
+    """Whether x is a tensor of Dovetail, eager, of a graph or sparse; a tensor of another library is not."""
+    return isinstance(x, (Tensor, GraphTensor)) or kind_of(x).is_sparse
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
@@ -40,22 +41,25 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
         x: a tensor, a variable, another library's array, a NumPy array, a Python number, or nested lists of them.
         dtype: the dtype to cast to.  By default tensors keep their dtype, and numbers of 64 bits get 32 bits, except
             floats if `floatx` is "float64".  An integer that 32 bits do not hold becomes the nearest one.
-        sparse: must not be true.
+        sparse: False makes a dense tensor of a sparse one, which stays sparse otherwise.
         ragged: must not be true.
 
     Raises:
-        ValueError: a sparse or ragged tensor is wanted.
+        ValueError: a ragged tensor is wanted.
 
     Example:
         >>> convert_to_tensor(np.arange(2)).dtype, convert_to_tensor([1, 2], "float16").dtype
         ('int32', 'float16')
     """
-    if sparse or ragged:
-        raise ValueError(f"there are no {'sparse' if sparse else 'ragged'} tensors on the backend dovetail.")
+    if ragged:
+        raise ValueError("there are no ragged tensors on the backend dovetail.")
     if type(x) is GraphTensor and (dtype is None or x.dtype == dtype):  # the usual case in a trace
         return x
     x = unwrapped(x)
     wanted = None if dtype is None else standardize_dtype(dtype)
+    if kind_of(x).is_sparse:
+        x = x if sparse is not False else K.to_dense(x)
+        return x if wanted in (None, x.dtype) else ops.cast(x, wanted)
     if is_recorded(x):
         return x if wanted in (None, x.dtype) else ops.cast(x, wanted)
     if type(x) is Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
 from keras_dovetail.src.callbacks import in_default_graph
+from keras_dovetail.src.generation import compile_generation
 from keras_dovetail.src.parallel import backups, merging, shards, whole_batch
 from keras_dovetail.src.scopes import at_once
 from keras_dovetail.src.steps import Program, Step, run_all
@@ -51,6 +53,10 @@ class Trainer(BaseTrainer):
     """
 
     _eval_epoch_iterator: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        compile_generation(cls)
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,7 +164,7 @@ class Trainer(BaseTrainer):
             class_weight=class_weight,
             steps_per_execution=self.steps_per_execution,
         )
-        self._symbolic_build(iterator=batches)
+        _build(self, Trainer.train_step, iterator=batches)
         batches.reset()
         callbacks = _callback_list(self, callbacks, batches, verbose, epochs, add_history=True)
         validation = {
@@ -226,7 +232,7 @@ class Trainer(BaseTrainer):
                 steps_per_execution=self.steps_per_execution,
             )
         )
-        self._symbolic_build(iterator=batches)
+        _build(self, Trainer.test_step, iterator=batches)
         batches.reset()
         callbacks = _callback_list(self, callbacks, batches, verbose)
 
@@ -294,7 +300,7 @@ class Trainer(BaseTrainer):
                 )
             sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
         data = _as_batch(x, y, sample_weight)
-        self._symbolic_build(data_batch=data)
+        _build(self, Trainer.train_step, data_batch=data)
         self.make_train_function()
         self.reset_metrics()
         return _logs_of(self, self.train_function, data, return_dict)
@@ -304,7 +310,7 @@ class Trainer(BaseTrainer):
         """Evaluate one batch; see `keras.Model.test_on_batch`."""
         self._assert_compile_called("test_on_batch")
         data = _as_batch(x, y, sample_weight)
-        self._symbolic_build(data_batch=data)
+        _build(self, Trainer.test_step, data_batch=data)
         self.make_test_function()
         self.reset_metrics()
         return _logs_of(self, self.test_function, data, return_dict)
@@ -338,6 +344,21 @@ def _batch_size(x: Any) -> int:
     return next(value for value in tree.flatten(x) if value is not None).shape[0]
 
 
+def _build(model: Any, step: Callable[..., Any], **batches: Any) -> None:
+    """Make all variables before the first step, unless the model's own step may call it with other data than a batch.
+
+    Args:
+        model: the model.
+        step: the step that does call it with a batch, which the model's own one replaces.
+        batches: the argument of `_symbolic_build`.
+    """
+    is_built = all(layer.built for layer in model._flatten_layers())
+    is_own = getattr(type(model), step.__name__) is not step
+    if is_built or not is_own:
+        with suppress(Exception) if is_own else nullcontext():
+            model._symbolic_build(**batches)
+
+
 def _has_call(model: Any) -> bool:
     from dovetail.interop.privates import Model  # it inherits from this module
 
@@ -360,7 +381,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
         whole_batch.check(model)
         step = shards.of_share(step, model)
         ended = merging.ended(step, model)
-    setattr(model, name, Program(step, name, eagerly, keeps_all, ended))
+    setattr(model, name, Program(step, name, eagerly, keeps_all, ended, model.name))
     return None
 
 
@@ -385,7 +406,12 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any, batches: Batches) -> Any:
     is_shared = shards.is_shared()
-    results = merging.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
+    if is_shared:
+        results = merging.finish(model, logs, batches.share)
+    elif model._compile_metrics is not None and not model._compile_metrics.built:  # the model's own step left them out
+        results = logs
+    else:
+        results = model._get_metrics_result_or_logs(logs)
     if not logs and shards.is_data_parallel():  # the last batch of the epoch came before a restart
         results = model.get_metrics_result()
     return pythonify_logs(merging.mean_logs(results)) if is_shared else results

@@ -16,7 +16,9 @@ from dovetail.core.engines.engine_registry import HOME, current_engine, get_engi
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.creations import note_creation
 from dovetail.core.values.value_kinds import Wrapper, default_graph, is_recorded, register
+from dovetail.graph.nesting import outermost_of
 from dovetail.interop.privates import KerasVariable, get_stateless_scope
+from dovetail.sessions.session_graph import SessionGraph
 from dovetail.trace.trace import assign_any
 from dovetail.trace.variables import read_variable
 from keras_dovetail.src.parallel import layouts
@@ -48,10 +50,14 @@ class Variable(KerasVariable):
     """
 
     _value: dovetail.Variable | None
+    _first: Any = None  # its initializer
+    is_given = False  # whether a program or a file gave it another value than the first
+    _place: Any = None  # its name in a session graph, and the graph, if it is in collections
     __hash__ = object.__hash__  # Keras' == compares the elements
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         note_creation(kwargs.get("name"), is_made_by_keras=True)
+        self.begins_trained = kwargs.get("trainable", True)  # before a frozen layer changes it
         with _computing():
             super().__init__(*args, **kwargs)
 
@@ -61,6 +67,7 @@ class Variable(KerasVariable):
 
     def _initialize_with_initializer(self, initializer: Any) -> None:
         """Compute the first value on numpy, since engines may compile each call; the variable converts it."""
+        self._first = initializer
         home = get_engine(HOME)
         fold(math.prod(self._shape) * as_dtype(self._dtype).itemsize, self._path)
         with on_engine(home):
@@ -75,6 +82,22 @@ class Variable(KerasVariable):
             value = layouts.divided(value, self._layout, self.path)
         self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
         self._value.symbolic = True
+        if self._place is not None:
+            _put(self, *self._place)
+
+    def join(self, name: str, graph: Any) -> None:
+        """Be in the collections of a session graph under a name, now or once the variable has a value."""
+        if self._place is None or self._place[1] is not graph:
+            self._place = name, graph
+            if self._value is not None:
+                _put(self, name, graph)
+
+    def first_value(self) -> Any:
+        """The first value, drawn again in the graph that is traced; the value now if there is no initializer."""
+        if self._first is None or self._layout is not None:
+            with _computing():
+                return self._current()
+        return convert_to_tensor(self._first(self._shape, dtype=self._dtype), self._dtype)
 
     @staticmethod
     def holding(variable: dovetail.Variable) -> Variable:
@@ -97,7 +120,8 @@ class Variable(KerasVariable):
         for before in _notes.get():
             if id(self) not in before:
                 before[id(self)] = self, self._current()
-        return super().assign(value)
+        with nullcontext() if is_recorded(value) else _outside_of_layers():
+            return super().assign(value)
 
     def _direct_assign(self, value: Any) -> None:
         if self._value is None:
@@ -106,7 +130,9 @@ class Variable(KerasVariable):
             value = layouts.divided(value, self._layout, self.path)
         graph = _recording_graph() if is_recorded(value) else None
         if graph is None:
-            self._value.assign(value)
+            self.is_given = self.is_given or not scopes().graphs
+            with computing():
+                self._value.assign(value)
             return
         self._value.check_shape(value)
         with nullcontext() if scopes().graphs else graph.as_default():
@@ -141,8 +167,8 @@ class Variable(KerasVariable):
         return self._initializer(self._shape, dtype=self._dtype)  # not made yet: for shape inference only
 
     def __array__(self, dtype: Any = None) -> Any:
-        """The value now, also while K's default graph is open."""
-        with computing():
+        """The value now, also while a session graph is open."""
+        with _outside_of_layers(), computing():
             return super().__array__(dtype)
 
     def __int__(self) -> int:
@@ -180,6 +206,9 @@ class _Holder(Variable):
     def _deferred_initialize(self) -> None:
         """Keep the value."""
 
+    def join(self, name: str, graph: Any) -> None:
+        """Leave the collections to those who made the variable."""
+
 
 @cache
 def _holder_class() -> type[_Holder]:
@@ -195,6 +224,28 @@ def held(variable: Any) -> Any:
 
 
 _holders: WeakValueDictionary[int, _Holder] = WeakValueDictionary()  # by the id of the variable that each keeps alive
+
+
+def _outside_of_layers() -> AbstractContextManager[None]:
+    """A scope that a session graph does not record, unless a layer is called: Keras acts at once, as in TensorFlow."""
+    from dovetail.interop.privates import global_state  # Keras imports this module before it
+
+    is_called = global_state.get_global_attribute("current_call_ctx") is not None
+    is_of_session = isinstance(scopes().graphs and outermost_of(scopes().graph), SessionGraph)
+    return _computing() if is_of_session and not is_called else nullcontext()
+
+
+def _put(variable: Variable, name: str, graph: Any) -> None:
+    """Put a weight into the collections of a graph."""
+    from dovetail.compat.tensorflow.names.variables.keras_weights import KerasWeight
+
+    KerasWeight.put(variable, variable._value, name, graph)
+
+
+def session_graph() -> Any:
+    """The session graph in which layers are called now, if there is one."""
+    graphs = [outermost_of(graph) for graph in scopes().graphs]
+    return next((each for each in (*graphs, DEFAULT_GRAPH.get()) if isinstance(each, SessionGraph)), None)
 
 
 def _recording_graph() -> Any:

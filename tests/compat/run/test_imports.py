@@ -101,6 +101,28 @@ def test_the_programs_own_modules_are_mapped_and_forgotten(program):
     assert not {"b", "pkg", "pkg.c", "pkg.deep"} & {*sys.modules}
 
 
+DTYPE = b"cnumpy\ndtype\nU\x02f8K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+NUMBERS = b"\x00\x00\x00\x00\x00\x00\xf0?\x00\x00\x00\x00\x00\x00\x00@"
+EMPTY = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+OF_NUMPY_1 = {  # pickles as Python 2 wrote them → what they are
+    b"\x80\x02" + EMPTY + b"(K\x01K\x02\x85" + DTYPE + b"\x89U\x10" + NUMBERS + b"tb.": [1.0, 2.0],
+    b"\x80\x02cnumpy.core.multiarray\nscalar\n" + DTYPE + b"U\x08" + NUMBERS[8:] + b"\x86R.": 2.0,
+}
+CLASSES = {b"cnumpy.polynomial.legendre\nlegadd\n.": "legadd", b"cscipy.spatial.distance\ncdist\n.": "cdist"}
+
+
+@pytest.mark.parametrize("load", ["pickle.loads(data, ", "pickle._loads(data, ", "pickle.Unpickler(io.BytesIO(data), "])
+def test_a_program_unpickles_what_numpy_1_wrote(program, load):
+    last = ".load()" if "Unpickler" in load else ""
+    made = program(
+        a="import io, pickle\nimport numpy as np\nragged = np.array([[1, 2], [3]]), np.float\n"
+        f"values = [{load}encoding='latin1'){last} for data in {[*OF_NUMPY_1, *CLASSES]}]"
+    )
+    array, number, *classes = made["values"]
+    assert [array.tolist(), number] == [*OF_NUMPY_1.values()]
+    assert [each.__name__ for each in classes] == [*CLASSES.values()]
+
+
 def test_folders_that_the_program_adds_are_its_own(tmp_path):
     files = {
         "scripts/train.py": "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '..'))\n"
@@ -186,7 +208,8 @@ def test_codings_of_a_program(tmp_path, data):
 
 
 def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_factory, monkeypatch):
-    folder = tmp_path_factory.mktemp("elsewhere")
+    folder = tmp_path_factory.mktemp("elsewhere") / "site-packages"
+    folder.mkdir()
     (folder / "installed_library.py").write_text(
         "try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None"
     )
@@ -195,6 +218,27 @@ def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_facto
     text = "import installed_library\ntf = installed_library.tf"
     assert program(a=text, packages=["installed_library"])["tf"] is v1
     assert program(a=text)["tf"] is None
+
+
+def test_packages_beside_the_program_are_mapped_if_they_import_tensorflow(tmp_path, monkeypatch):
+    """Check folders of PYTHONPATH, also one that pip filled, and packages with compiled parts."""
+    library = {
+        "__init__.py": "from .net import *",
+        "net.py": "def build():\n    import tensorflow as tf\n    return tf",
+    }
+    files = {f"own/library/{name}": text for name, text in library.items()}
+    files |= {"own/plain/__init__.py": "import os", "own/fast/__init__.py": "try: import keras\nexcept: pass"}
+    files |= {"own/fast/inner.so": "", "pip/added/__init__.py": "try: import keras\nexcept: pass"}
+    files |= {"pip/added-1.dist-info/METADATA": "", "own/library/more.py": "import tensorflow as tf\ntf.placeholder"}
+    names = "library, library.more, plain, fast, added"
+    write(tmp_path, files | {"mine/a.py": f"import {names}\nfound = library.build()\nmodules = [{names}]"})
+    for folder in ("own", "pip"):
+        monkeypatch.syspath_prepend(tmp_path / folder)
+    with running(tmp_path / "mine/a.py") as made:
+        names = made.run()
+    assert names["found"] is v1 and str(made.decision).endswith("own/library/more.py uses tf.placeholder")
+    mapped = [vars(each)["__builtins__"] is not vars(builtins) for each in names["modules"]]
+    assert mapped == [True, True, False, False, False]
 
 
 def test_the_main_module_is_as_python_makes_it(program, tmp_path):
@@ -283,3 +327,18 @@ if __name__ == "__main__":
     name = "__main__" if start == "fork" else "__mp_main__"
     assert (names["code"], names["found"]) == (0, (3, "1.15.5", name, ["own"]))
     assert spawn.get_preparation_data is before and "DOVETAIL_RUN" not in os.environ
+
+
+def test_a_package_that_is_not_installed_is_missing_also_if_old_names_of_it_are_known(monkeypatch, tmp_path):
+    write(tmp_path, {"torn.py": "import no_such_part", "whole/__init__.py": ""})
+    monkeypatch.syspath_prepend(tmp_path)
+    old = type("Old", (), {"part": "its part"})
+    imports = Imports("tf1", proxies=dict.fromkeys(("no_such_package", "torn", "whole"), old))
+    for name, missing in (
+        ("no_such_package", "no_such_package"),
+        ("no_such_package.part", "no_such_package"),
+        ("torn", "no_such_part"),
+    ):
+        with pytest.raises(ModuleNotFoundError, match=f"No module named '{missing}'"):
+            imports.import_statement(name)
+    assert imports.import_statement("whole") is old and imports.import_module("whole.part") == "its part"

@@ -34,6 +34,18 @@ def test_cells_run_in_order(notebook, capsys):
     assert capsys.readouterr().out.endswith("6.0\n") and names["__name__"] == "__main__"
 
 
+def test_imports_from_the_future_stand_behind_magics_and_imports(notebook, tmp_path):
+    first = (
+        "%matplotlib inline\n\nimport sys\nfrom __future__ import division, annotations\ndef f(x: absent): return x / 2"
+    )
+    with running(notebook(first, "!ls\nfrom __future__ import print_function\ny = f(3)"), kind="tf1") as program:
+        assert program.run()["y"] == 1.5
+    script = '"""Text."""\nget_ipython().magic(u"matplotlib inline")\nfrom __future__ import division\nx = 1'
+    tmp_path.joinpath("old.py").write_text(script)
+    with running(tmp_path / "old.py", kind="tf1", steps=1) as program:
+        assert program.run()["x"] == 1
+
+
 def test_magics_that_run_python(notebook):
     magic = "get_ipython().run_line_magic('time', 'b = a + 1')\nget_ipython().magic('matplotlib inline')"
     cells = "%time a = 1", "c = %time a + 1", magic, "get_ipython().system('ls')"

@@ -59,6 +59,19 @@ for i in range(9): a += 1; sess.run(fetches=(loss, [train_op]))
 for i in range(9): a += 1; train_op.run(session=sess)
 # TF 9 0
 for i in range(9): a += 1; sess.run(loss)
+# TF 3 0
+for i in range(9): a += 1; sess.run(train_op.name)
+# TF 3 0
+for i in range(9): a += 1; sess.run([loss.name, "GradientDescent"])
+# TF 9 0
+for i in range(9): a += 1; sess.run(loss.name)
+# TF 3 0
+one_step = sess.make_callable(train_op)
+for i in range(9): a += 1; one_step()
+# TF 9 3
+value, step = sess.make_callable(loss), sess.make_callable([loss, "GradientDescent"])
+for i in range(9): a += 1; value()
+for i in range(9): b += 1; step()
 # TF 9 1
 for i in range(9): a += 1
 else: b = 1
@@ -271,6 +284,70 @@ def test_steps_of_another_file(tmp_path):
     tmp_path.joinpath("old.py").write_text("import trained\nfor i in range(9): trained.train_step()\n")
     with running(tmp_path / "old.py", kind="tf2", steps=2) as program:
         assert program.run()["i"] == 1
+
+
+def test_steps_that_call_an_optimizer_of_another_file(tmp_path):
+    other = TF2.replace("dovetail.compat.tensorflow", "tensorflow") + (
+        "class Trainer:\n    def apply(self): optimizer.apply_gradients([(w, w)])\ndef learn(): Trainer().apply()\n"
+    )
+    tmp_path.joinpath("trained.py").write_text(other)
+    text = """
+import tensorflow as tf
+from trained import learn
+@tf.function
+def train(): learn()
+step = tf.function(learn)
+look = tf.function(abs)
+class Model:
+    @tf.function
+    def go(self): learn()
+model = Model()
+turns = [0, 0, 0, 0]
+for _ in range(9): turns[0] += 1; train()
+for _ in range(9): turns[1] += 1; step()
+for _ in range(9): turns[2] += 1; model.go()
+for _ in range(9): turns[3] += 1; look(tf.constant(1.0))
+"""
+    tmp_path.joinpath("old.py").write_text(text)
+    with running(tmp_path / "old.py", kind="tf2", steps=2) as program:
+        assert program.run()["turns"] == [2, 2, 2, 9]
+
+
+def test_functions_with_updates_are_steps_wherever_they_are_made():
+    text = """
+def function(inputs, outputs, updates=()):
+    call = lambda x: (inputs, updates)
+    call.outputs = outputs
+    return call
+def made(updates): return K.function([1], [2], updates)
+class K: function = function
+class Agent:
+    def __init__(self): self.step = made(["w"])
+agent, look, turns = Agent(), K.function([1], [2]), [0, 0]
+for _ in range(9): turns[0] += 1; last = agent.step(3)
+for _ in range(9): turns[1] += 1; look(3)
+"""
+    found = run(text)
+    assert found["turns"] == [STEPS, 9] and found["last"] == ([1], ["w"]) and found["agent"].step.outputs == [2]
+
+
+def test_steps_of_a_graph_from_a_file(tmp_path):
+    """Check a graph that TensorFlow's words made: no optimizer is called in the program."""
+    text = (
+        TF.replace("dovetail.compat.tensorflow.compat.v1", "tensorflow")
+        + f"""
+tf.train.Saver().save(sess, {str(tmp_path / "model")!r})
+tf.reset_default_graph()
+sess = tf.Session()
+tf.train.import_meta_graph({str(tmp_path / "model.meta")!r}).restore(sess, {str(tmp_path / "model")!r})
+turns = [0, 0]
+for _ in range(9): turns[0] += 1; sess.run("GradientDescent")
+for _ in range(9): turns[1] += 1; sess.run("w:0")
+"""
+    )
+    tmp_path.joinpath("old.py").write_text(text)
+    with running(tmp_path / "old.py", kind="tf1", steps=2) as program:
+        assert program.run()["turns"] == [2, 9]
 
 
 @pytest.mark.parametrize("check", [check for check in checks_of(CHECKS) if "data" not in check])

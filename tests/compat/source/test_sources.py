@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from dovetail.compat.source.sources import Place, Source, Unread, parse, read, read_program
+from dovetail.compat.source.sources import Place, Source, Unread, import_names, parse, read, read_program
 from tests.compat.source.files import notebook, write
 
 
@@ -146,3 +146,24 @@ def test_the_files_of_a_program(tmp_path):
         sources, unread = read_program(tmp_path / main, tmp_path)
         assert {os.path.relpath(source.path, tmp_path) for source in sources} >= {main, *names} and not unread
     assert read_program(tmp_path / "lib/a.py", tmp_path / "pkg")[0][0].modules == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("statement", "package", "names"),
+    [
+        ("from . import a, b", "", ["a", "b"]),
+        ("from . import *", "", [""]),
+        ("from .a import b", "", ["a.b"]),
+        ("from . import a", "p.q", ["p.q.a"]),
+        ("from .. import *", "p.q", ["p"]),
+        ("from m import a", "p", ["m.a"]),
+    ],
+)
+def test_names_of_imports(statement, package, names):
+    assert import_names(ast.parse(statement).body[0], package) == names
+
+
+def test_imports_from_the_folder_of_a_file_outside_of_packages(tmp_path):
+    write(tmp_path, {"main.py": "from . import *\nfrom . import other\nimport keras\n", "other.py": "import numpy\n"})
+    sources, unread = read_program(tmp_path / "main.py", tmp_path)
+    assert not unread and [os.path.basename(source.path) for source in sources] == ["main.py", "other.py"]

@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
+import dovetail as dt
 import dovetail.compat.tensorflow as tf
 from dovetail import backend as K
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 
 ROOTS = "dovetail.compat.tensorflow", "dovetail.compat.tensorflow.compat.v1"
 LINES = """
@@ -144,6 +145,83 @@ def _images_and_texts(keras, folder):
     assert isinstance(texts, tf.data.Dataset) and next(iter(texts.map(words))).shape == (4, 2)
 
 
+def check_layers_of_tensorflow_1_are_layers_of_keras():
+    """Check classes, wrappers and models, whose numbers are those of the same layers of Keras."""
+    keras, v1 = _keras(), tf.compat.v1
+    layers, ones = v1.layers, v1.ones_initializer()
+
+    class Scaled(layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_variable("scale", [shape[-1]], initializer=ones)
+            self.built = True
+
+        def call(self, inputs):
+            return inputs * self.scale
+
+    class Halved(keras.layers.Wrapper):
+        def build(self, input_shape=None):
+            if not self.layer.built:
+                self.layer.build(input_shape)
+            self.built = True
+
+        def call(self, inputs, training=None):
+            return self.layer.call(inputs) * 0.5
+
+        def compute_output_shape(self, input_shape):
+            return self.layer.compute_output_shape(input_shape)
+
+    class Net(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense, self.scaled = layers.Dense(1, kernel_initializer=ones), Scaled()
+
+        def call(self, inputs):
+            return self.scaled(self.dense(inputs))
+
+    kinds = layers.Dense, layers.Conv2D, Scaled, v1.nn.rnn_cell.BasicLSTMCell
+    assert all(issubclass(kind, keras.layers.Layer) for kind in kinds) and isinstance(Scaled(), keras.layers.Layer)
+    assert not issubclass(keras.layers.Dense, layers.Layer)
+    alike = [name for name in dir(layers) if name[0].isupper() and name not in ("InputSpec", "Layer")]
+    assert len(alike) > 15 and all(issubclass(getattr(layers, name), getattr(keras.layers, name)) for name in alike)
+    assert isinstance(layers.Dense(2), keras.layers.Dense) and not issubclass(layers.Dense, keras.layers.Conv2D)
+    x, y = np.linspace(-1, 1, 24).reshape(8, 3), np.arange(8.0).reshape(8, 1)
+    by_keras = keras.layers.Dense, keras.layers.BatchNormalization, {"kernel_initializer": "ones"}
+    for name in ENGINES:
+        with dt.engine(name):
+            losses = []
+            for dense, normal, given in (
+                (layers.Dense, layers.BatchNormalization, {"kernel_initializer": ones}),
+                by_keras,
+            ):
+                model = keras.Sequential([dense(2, activation=v1.nn.tanh, **given), normal(), dense(1, **given)])
+                model.compile(keras.optimizers.SGD(0.1), "mse")
+                history = model.fit(x, y, epochs=3, batch_size=4, shuffle=False, verbose=0).history["loss"]
+                losses.append([*history, *np.ravel(model.predict(x, verbose=0)), *map(np.sum, model.get_weights())])
+                assert len(model.trainable_weights) == 6 and model.layers[0].units == 2
+            np.testing.assert_allclose(*losses, rtol=1e-4)
+            given = keras.Input((3,))
+            model = keras.Model(
+                given,
+                Scaled()(
+                    keras.layers.TimeDistributed(layers.Dense(2, kernel_initializer=ones))(
+                        keras.layers.RepeatVector(2)(given)
+                    )
+                ),
+            )
+            assert model.predict(np.ones((1, 3)), verbose=0).tolist() == [[[3, 3], [3, 3]]] and len(model.weights) == 3
+            net = Net()
+            net.compile(keras.optimizers.SGD(0.1), "mse")
+            net.fit(np.ones((2, 3)), np.zeros((2, 1)), verbose=0)
+            assert len(net.trainable_weights) == 3 and abs(net.dense.get_weights()[0] - 0.4).max() < 1e-6
+            with v1.Graph().as_default(), v1.Session() as session:
+                fed = v1.placeholder("float32", [None, 2])
+                half = Halved(layers.Dense(3, kernel_initializer=ones))(fed)
+                session.run(v1.global_variables_initializer())
+                assert session.run(half, {fed: [[1.0, 1.0]]}).tolist() == [[1, 1, 1]]
+                assert len(v1.trainable_variables()) == 2
+    K.clear_session()  # the layers opened the default graph
+
+
 def check_optimizers_of_tensorflow_1_train_variables_of_keras():
     v1 = tf.compat.v1
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")])
@@ -154,6 +232,59 @@ def check_optimizers_of_tensorflow_1_train_variables_of_keras():
         pairs = optimizer.compute_gradients(v1.reduce_sum(model(x)), var_list=model.trainable_weights)
         session.run(optimizer.apply_gradients(pairs), {x: [[1.0, 2.0]]})
     assert abs(model.get_weights()[0] - [[0.9], [0.8]]).max() < 1e-6
+
+
+def check_weights_of_keras_are_in_the_collections_of_a_graph():
+    """Check it with the names of tf_keras in a graph of TensorFlow 2.21, also for weights that were made before."""
+    keras, v1 = _keras(), tf.compat.v1
+    dense, normal, graph = keras.layers.Dense, keras.layers.BatchNormalization(name="normal"), v1.Graph()
+    before = keras.Sequential([dense(2, kernel_initializer="ones", name="one"), dense(1, name="two")])
+    before.build((None, 3))
+    with graph.as_default(), v1.variable_scope("scope"):
+        dense(2, name="scoped")(v1.ones([2, 2]))
+        frozen = dense(2, name="frozen", trainable=False)
+        frozen(normal(v1.ones([2, 2]), training=True))
+        before(v1.ones([2, 3]))
+    wanted = [
+        *("scope/scoped/kernel:0", "scope/scoped/bias:0", "scope/normal/gamma:0", "scope/normal/beta:0"),
+        *(
+            "scope/normal/moving_mean:0",
+            "scope/normal/moving_variance:0",
+            "scope/frozen/kernel:0",
+            "scope/frozen/bias:0",
+        ),
+        *("one/kernel:0", "one/bias:0", "two/kernel:0", "two/bias:0"),
+    ]
+    assert [v.name for v in graph.get_collection("variables")] == wanted
+    trained = [v.name for v in graph.get_collection("trainable_variables")]
+    assert trained == [name for name in wanted if "moving" not in name]
+    assert graph.get_tensor_by_name("scope/frozen/kernel:0").op.type == "VarHandleOp"
+
+
+def check_optimizers_and_savers_of_tensorflow_1_find_weights_of_keras():
+    """Check losses and weights of tf_keras in a graph of TensorFlow 2.21."""
+    keras, v1, x = _keras(), tf.compat.v1, np.linspace(-1, 1, 24).reshape(8, 3)
+    for name in ENGINES:
+        with dt.engine(name), v1.Graph().as_default(), v1.Session() as session, TemporaryDirectory() as folder:
+            given, by_hand = v1.placeholder(v1.float32, [None, 3]), v1.Variable(1.0, name="by_hand")
+            model = keras.Sequential([keras.layers.Dense(n, kernel_initializer="ones") for n in (2, 1)])
+            loss = v1.reduce_mean(v1.square(model(given) * by_hand - 1.0))
+            step = v1.train.MomentumOptimizer(0.01, 0.9).minimize(loss, var_list=v1.trainable_variables()[1:])
+            start, saver = v1.global_variables_initializer(), v1.train.Saver()
+            session.run(start)
+            losses = [session.run([loss, step], {given: x})[0] for _ in range(3)]
+            np.testing.assert_allclose(losses, [13.862004, 9.838997, 5.0815496], rtol=1e-5)
+            kernel = session.run(model.weights[0])
+            np.testing.assert_allclose(kernel, np.repeat([[0.8], [0.8084], [0.8168]], 2, axis=1), atol=1e-4)
+            path = saver.save(session, f"{folder}/model")
+            assert len(v1.train.list_variables(path)) == 9  # with the momenta
+            session.run(start)
+            assert np.array_equal(model.get_weights()[0], np.ones((3, 2)))
+            saver.restore(session, path)
+            assert np.array_equal(model.get_weights()[0], kernel)
+            model.set_weights([2 * each for each in model.get_weights()])  # at once, as a file of Keras does
+            session.run(v1.global_variables_initializer())
+            assert np.array_equal(session.run(v1.trainable_variables()[1]), 2 * kernel)
 
 
 def check_gradients_of_a_model_in_a_session():

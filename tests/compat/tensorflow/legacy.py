@@ -156,8 +156,10 @@ def oracle() -> Any:
     sys.modules["tf_keras.legacy_tf_layers.normalization"] = normalization  # TensorFlow imports it from there
     import tf_slim
     from tf_slim.layers import utils
+    from tf_slim.nets import resnet_utils, resnet_v1, resnet_v2
 
     layers = SimpleNamespace(**{**vars(tf_slim), "utils": utils})
+    tf_slim.nets = SimpleNamespace(resnet_utils=resnet_utils, resnet_v1=resnet_v1, resnet_v2=resnet_v2)
     tf.contrib = SimpleNamespace(
         losses=tf_slim.losses,
         rnn=tf.nn.rnn_cell,

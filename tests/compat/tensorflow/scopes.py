@@ -488,6 +488,18 @@ def of_other_graphs(tf, note):
             note(type(error).__name__)
 
 
+def variables_in_a_loop_that_grows(tf, note):
+    def body(x):
+        with tf.variable_scope(None, "step"):
+            return tf.concat([x, tf.get_variable("w", [1, 2])], 0)
+
+    shapes = [tf.TensorShape([None, 2])]
+    tf.while_loop(lambda x: tf.shape(x)[0] < 4, body, [tf.zeros([1, 2])], shape_invariants=shapes)
+    with tf.variable_scope(None, "step"):
+        tf.get_variable("w", [2])
+    note(*tf.trainable_variables())
+
+
 PROGRAMS = [
     run for name, run in list(globals().items()) if callable(run) and run.__module__ == __name__ and run is not op
 ]

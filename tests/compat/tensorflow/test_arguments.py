@@ -287,3 +287,11 @@ def test_arguments_act_as_in_tensorflow(name, engine):
 def test_a_missing_argument_is_named_at_the_users_line(name):
     with pytest.raises(TypeError, match=r"^tf\.\w+ at test_arguments.py:\d+: missing a required argument.*; it takes "):
         getattr(compat, name)()
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_concat_in_the_order_before_tensorflow_1_is_an_error_with_the_right_call(axis):
+    import dovetail.compat.tensorflow as tf
+
+    with pytest.raises(TypeError, match=rf"test_arguments\.py:.*write tf\.concat\(values, {axis}\)"):
+        tf.concat(axis, [tf.ones((2, 3)), tf.ones((2, 3))])

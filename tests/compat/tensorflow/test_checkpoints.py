@@ -175,17 +175,6 @@ def test_checkpoints_of_objects(tmp_path):
     assert again.restore_or_initialize() == manager.latest_checkpoint
 
 
-def test_files(tmp_path):
-    path = str(tmp_path / "folder")
-    tf.io.gfile.makedirs(path)
-    with v1.gfile.GFile(f"{path}/text", "w") as file:
-        file.write("words")
-    for mode in ("r", "rb"):
-        with tf.io.gfile.GFile(f"{path}/text", mode) as file:
-            assert file.size() == 5
-    assert (tf.io.gfile.exists(f"{path}/text"), v1.gfile.Glob(f"{path}/*")) == (True, [f"{path}/text"])
-
-
 # -- exchanged with TensorFlow ----------------------------------------------------------------------------------------
 
 OF_SHAPES = {

@@ -35,6 +35,11 @@ PIPELINES = {
     "unbatched": lambda tf, d: d.from_tensors((X, Y)).unbatch().take_while(lambda x, y: y < 3),
     "applied": lambda tf, d: d.range(4).apply(lambda data: data.with_options(tf.data.Options()).batch(2)),
     "endless": lambda tf, d: d.from_tensors(np.int64(7)).repeat().take(3),
+    "counted": lambda tf, d: tf.data.experimental.Counter(5, -2).take(3),
+    "without repeats": lambda tf, d: d.from_tensor_slices([1, 1, 2, 1, 5, 0]).apply(tf.data.experimental.unique()),
+    "numbered": lambda tf, d: d.range(7, 9).apply(tf.data.experimental.enumerate_dataset(2)),
+    "at first": lambda tf, d: d.range(9).apply(tf.data.experimental.take_while(lambda n: n < 4)),
+    "of a number": lambda tf, d: d.range(3).filter(lambda n: n > 0).apply(tf.data.experimental.assert_cardinality(2)),
     "chosen": lambda tf, d: d.choose_from_datasets([d.range(3), d.range(5, 9)], d.range(2).repeat()),
     "chosen to the end": lambda tf, d: tf.data.experimental.choose_from_datasets(
         [d.range(3), d.range(5, 9)], d.from_tensor_slices(np.array([0, 1, 0, 0, 0, 1])), stop_on_empty_dataset=False
@@ -152,3 +157,9 @@ def test_data_sets_of_tensorflow_itself_stand_beside_ours():
         found = ours.compat.v1.data.make_one_shot_iterator(numbers).get_next()
         inner = d.range(2).flat_map(lambda _: numbers).make_one_shot_iterator().get_next()
         assert [session.run((found, inner)) for _ in range(2)] == [(7, 7), (8, 8)]
+
+
+def test_another_number_of_elements_is_an_error():
+    numbers = ours.data.Dataset.range(3)
+    with pytest.raises(RuntimeError, match="there are 3 elements, not 9"):
+        list(numbers.apply(ours.data.experimental.assert_cardinality(9)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from dovetail.compat.tensorflow.compat import v1 as tf
 
 from dovetail.compat import tensorflow
@@ -50,3 +51,65 @@ def test_second_names():
         and tfe.defun(lambda x: x + 1.0)(1.0).numpy() == 2.0
         and tfe.executing_eagerly()
     )
+
+
+def test_a_saver(tmp_path):
+    first, second = tfe.Variable([1.0, 2.0], name="a"), tfe.Variable(3.0, name="b")
+    saver = tfe.Saver([first, second])
+    path = saver.save(str(tmp_path / "v"), global_step=4)
+    assert path.endswith("-4") and tf.train.latest_checkpoint(str(tmp_path)) == path
+    first.assign([0.0, 0.0])
+    second.assign(0.0)
+    saver.restore(path)
+    assert first.numpy().tolist() == [1, 2] and second.numpy() == 3
+
+
+class Pair(tfe.Network):
+    """Two layers, one after the other."""
+
+    def __init__(self):
+        super().__init__(name="pair")
+        ones = tf.ones_initializer()
+        self.first = self.track_layer(tf.layers.Dense(2, kernel_initializer=ones))
+        self.last = self.track_layer(tf.layers.Dense(1, use_bias=False, kernel_initializer=ones, name="last"))
+
+    def call(self, x):
+        return self.last(self.first(x))
+
+
+def test_a_network_has_the_variables_of_its_layers(engine):
+    tf.enable_eager_execution()
+    network = Pair()
+    y, pairs = tfe.implicit_value_and_gradients(lambda: tf.reduce_sum(network(tf.constant([[1.0, 2.0]]))))()
+    assert y.numpy() == 6.0 and network.layers == [network.first, network.last]
+    assert network.get_layer("last") is network.get_layer(index=1) is network.last
+    slopes = {id(v): slope.numpy().tolist() for slope, v in pairs}
+    wanted = [[[1.0, 1.0], [2.0, 2.0]], [1.0, 1.0], [[3.0], [3.0]]]
+    assert [slopes[id(v)] for v in network.variables] == wanted and len(network.trainable_variables) == 3
+    tf.train.GradientDescentOptimizer(0.5).apply_gradients(pairs)
+    np.testing.assert_allclose(network.last.kernel.numpy(), [[-0.5], [-0.5]])
+
+
+def test_a_network_tracks_layers_alone():
+    network = Pair()
+    with pytest.raises(TypeError, match="it takes a layer"):
+        network.track_layer(tf.nn.relu)
+    with pytest.raises(ValueError, match="no layer has the name 'other'"):
+        network.get_layer("other")
+    network.trainable = False
+    assert network.trainable_variables == [] and tfe.num_gpus() >= 0
+
+
+def test_layers_keep_variables_that_have_values(engine):
+    tf.enable_eager_execution()
+    x = tf.constant([[1.0, 3.0], [3.0, 7.0]])
+    layer = tf.layers.BatchNormalization(momentum=0.5, epsilon=0.0)
+    for moved in ([1.0, 2.5], [1.5, 3.75]):
+        np.testing.assert_allclose(layer(x, training=True).numpy(), [[-1.0, -1.0], [1.0, 1.0]], rtol=1e-6)
+        np.testing.assert_allclose(layer.moving_mean.numpy(), moved)
+    assert [len(layer.trainable_variables), len(layer.variables), layer.updates] == [2, 4, []]
+    dense = tf.layers.Dense(1, kernel_initializer=tf.ones_initializer(), kernel_regularizer=tf.reduce_sum)
+    assert dense(x).numpy().tolist() == [[4.0], [10.0]] and dense(x).numpy().tolist() == [[4.0], [10.0]]
+    dense.kernel.assign_add([[1.0], [2.0]])
+    assert [loss.numpy() for loss in dense.losses] == [5.0] and tf.executing_eagerly()
+    assert tf.layers.dense(x, 3, name="same").shape == tf.layers.dense(x, 3, name="same").shape == (2, 3)

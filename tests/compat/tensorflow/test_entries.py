@@ -18,6 +18,7 @@ def run(*arguments):
     return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True)
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the index has names of Python's own modules, by 3.11")
 def test_the_index_is_not_stale():
     done = run(ROOT / "docs/tf_index.py", "--check")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -234,3 +234,22 @@ def test_a_tpu_estimator_without_tpus_trains_as_another_one(tmp_path, engine):
 def test_a_tpu_estimator_says_what_it_cannot(options, error, advice):
     with pytest.raises(error, match=advice):
         tf.contrib.tpu.TPUEstimator(model_fn=model, **options)
+
+
+def test_features_and_results_keep_their_order(estimator):
+    """Check data sets, arrays, whose columns TensorFlow sorts, predictions, and measures, which it sorts, too."""
+    orders = []
+
+    def of_two(features, labels, mode, params):
+        orders.append(list(features))
+        return model(features, labels, mode, params)
+
+    def batches():
+        return tf.data.Dataset.from_tensor_slices(({"x": X, "a": Y}, Y)).batch(6)
+
+    estimator.model_fn = of_two
+    estimator.train(batches)
+    arrays = tf.estimator.inputs.numpy_input_fn({"x": X, "a": Y}, Y, 6, num_epochs=1, shuffle=False)
+    assert list(estimator.evaluate(arrays)) == ["error", "loss", "global_step"]
+    assert list(next(estimator.predict(batches))) == ["y", "sign"]
+    assert orders == [["x", "a"], ["a", "x"], ["x", "a"]]

@@ -120,3 +120,28 @@ def test_sparse_tensors_of_placeholders_without_shapes(engine):
         found = compat.nn.embedding_lookup_sparse(compat.constant([[1.0], [2.0], [4.0]]), x, w, combiner="sum")
         feeds = {places: [[0, 0], [0, 1], [1, 0]], ids: [0, 2, 1], weights: [1.0, 0.5, 3.0], shape: [2, 2]}
         assert session.run(found, feeds).tolist() == [[3.0], [6.0]]
+
+
+def distances(tf: Any) -> list[Any]:
+    """What a program gets that compares fed words letter by letter, and fed numbers of unknown rank."""
+
+    def letters(words: list[str]) -> Any:
+        places = [[i, 0, j] for i, word in enumerate(words) for j in range(len(word))]
+        return tf.SparseTensorValue(places, list("".join(words)), [len(words), 1, 1])
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.sparse_placeholder(tf.string), tf.sparse_placeholder(tf.string, [None, 1, None], "y")
+        parts = [tf.placeholder(tf.int64), tf.placeholder(tf.int64), tf.placeholder(tf.int64)]
+        numbers = tf.SparseTensor([[0, 0], [0, 1]], tf.constant([1, 2], tf.int64), [1, 2])
+        by_letters = tf.edit_distance(x, y), tf.edit_distance(y, tf.SparseTensor([[0, 0, 0]], ["a"], [2, 1, 1]))
+        found = session.run(by_letters, {x: letters(["abc", "de"]), y: letters(["abd", "xdee"])})
+        fed = dict(zip(parts, ([[0, 0]], [2], [1, 2]), strict=True))
+        return [*found, session.run(tf.edit_distance(numbers, tf.SparseTensor(*parts), False), fed)]
+
+
+def test_sparse_strings_and_sparse_numbers_of_unknown_rank_are_fed(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    for ours, theirs in zip(distances(compat), distances(tensorflow.compat.v1), strict=True):
+        np.testing.assert_allclose(ours, theirs)

@@ -12,6 +12,7 @@ import pytest
 
 from dovetail.compat import tensorflow as tf
 from dovetail.core.base.errors import FormatError
+from tests import foreign
 from tests.libraries import Library, require
 
 require("google_crc32c", "the files need the extra")
@@ -437,3 +438,83 @@ def test_a_meta_graph_has_its_gradients_where_no_name_of_a_loss_was_asked_for(tm
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["-1.667", "0.333", "-0.667"], done.stderr
+
+
+LOSSES = {  # functions of a tensor of unknown rank and a variable, whose gradients need the rank
+    "mean": lambda x, w: v1.reduce_mean(v1.square(w * x + 1.0)),
+    "largest": lambda x, w: v1.reduce_sum(v1.reduce_max(w * x, [0, 1])),
+    "bias": lambda x, w: v1.reduce_sum(v1.tanh(v1.nn.bias_add(x, w))),
+    "join": lambda x, w: v1.reduce_sum(v1.square(v1.concat([w * x, x], -1))),
+    "override": lambda x, w: v1.reduce_mean(overridden(w * x)),
+}
+
+
+@v1.RegisterGradient("HalfOfMeanOfUnknownRank")
+def half(op, g):
+    return v1.expand_dims(g, len(op.inputs[0].shape) - 1) * v1.ones_like(op.inputs[0]) * 0.5
+
+
+def overridden(x):
+    with v1.get_default_graph().gradient_override_map({"Max": "HalfOfMeanOfUnknownRank"}):
+        return v1.reduce_max(x, -1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_train_step_of_unknown_rank_is_written_beside_checkpoints(engine, loss, tmp_path):
+    path, given, steps = str(tmp_path / "m"), np.float32([[1, -2, 3], [4, 5, -6]]), []
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(v1.float32, name="x")
+        w = v1.get_variable("w", initializer=[0.5, -0.25, 2.0])
+        v1.train.MomentumOptimizer(0.1, 0.9).minimize(LOSSES[loss](x, w), name="train")
+        assert {"DeferredCall", "SymbolicGradient"} & {op.type for op in graph.operations}
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, path)
+        session.run("train", {x: given})
+        steps.append(session.run(w))
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(f"{path}.meta").restore(session, path)
+        session.run("train", {"x:0": given})
+        steps.append(session.run("w:0"))
+    there = real.compat.v1
+    with there.Graph().as_default(), there.Session() as session:
+        there.train.import_meta_graph(f"{path}.meta").restore(session, path)
+        session.run("train", {"x:0": given})
+        theirs = session.run(there.global_variables()[0])
+    np.testing.assert_array_equal(*steps)
+    np.testing.assert_allclose(theirs, steps[0], rtol=1e-5)
+    assert not np.array_equal(steps[0], [0.5, -0.25, 2.0])
+
+
+OF_ANY_RANK = {  # functions of a tensor of unknown rank
+    "sum": v1.reduce_sum,
+    "mean": v1.reduce_mean,
+    "last mean": lambda x: v1.reduce_mean(x, -1),
+    "transpose": v1.transpose,
+    "softmax": lambda x: v1.nn.softmax(x),
+    "first softmax": lambda x: v1.nn.softmax(x, 0),
+    "squeeze": lambda x: v1.squeeze(v1.expand_dims(x, -1), -1),
+    "flip": lambda x: v1.reverse(x, [-1]),
+    "slice": lambda x: x[..., :2],
+    "stack": lambda x: v1.stack([x, x], -1),
+    "norm": lambda x: v1.nn.l2_normalize(x, -1),
+    "moments": lambda x: v1.nn.moments(x, [-1])[1],
+    "join": lambda x: v1.concat([x, x * 2.0], -1),
+    "gather": lambda x: v1.gather(x, [1, 0], axis=-1),
+    "flatten": lambda x: v1.reshape(x, [-1]),
+    "position": lambda x: v1.argmax(x, -1),
+}
+
+
+@pytest.mark.parametrize("name", OF_ANY_RANK)
+def test_calls_that_wait_for_a_rank_are_written_for_tensorflow(tmp_path, name):
+    """Check each call and its gradient at two ranks, in a file of `write_graph`."""
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(v1.float32, name="x")
+        y = v1.identity(OF_ANY_RANK[name](x), "y")
+        gradients = v1.gradients(y, x) if y.dtype == v1.float32 else []
+        results = [v1.identity(one, f"result_{number}").name for number, one in enumerate([y, *gradients])]
+        file = v1.train.write_graph(graph, str(tmp_path), "graph.pb", as_text=False)
+        for given in (X, np.stack([X, X * 2 - 1])):
+            theirs = foreign.graph_def(file, {"x:0": given}, fetches=results)
+            for one in results:
+                np.testing.assert_allclose(theirs[one], session.run(one, {x: given}), rtol=1e-5, atol=1e-6)

@@ -94,8 +94,6 @@ def test_names_of_contrib(folder, monkeypatch):
     assert datasets.mnist.read_data_sets is input_data.read_data_sets is datasets.mnist.load_mnist
     with pytest.raises(ValueError, match="5000 of 120"):  # it is read
         datasets.load_dataset("mnist")
-    with pytest.raises(ValueError, match="is mnist, not 'iris'"):
-        datasets.load_dataset("iris")
 
 
 def test_wrong_arguments(folder):

@@ -10,6 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tensorflow import graph_mode
 from tests.libraries import require
 
 v1 = tf.compat.v1
@@ -33,7 +34,7 @@ def test_graph_mode_is_opened_and_closed():
     [
         lambda: v1.placeholder(tf.float32),
         lambda: v1.Session(),
-        lambda: v1.get_variable("v", [1]),
+        lambda: (graph_mode.IS_EAGER.set(False), v1.get_variable("v", [1])),
         lambda: v1.get_default_graph(),
         lambda: v1.disable_v2_behavior(),
     ],
@@ -200,11 +201,31 @@ def test_a_concrete_function_of_an_input_signature(engine):
         return x * pair[0] + pair[1]
 
     concrete = f.get_concrete_function()
-    assert [t.name for t in concrete.inputs] == ["image:0", "arg1:0", "arg2:0"]
+    assert [t.name for t in concrete.inputs] == ["image:0", "pair:0", "pair_1:0"]
     x = tf.ones([1, 2])
     assert f(x, pair=[2.0, 1.0]).numpy().tolist() == concrete(x, [tf.constant(2.0), tf.constant(1.0)]).numpy().tolist()
     with pytest.raises(TypeError, match=r"f at .*: it takes 2 arguments \(x, pair\), 0 were given"):
         f()
+
+
+def test_a_concrete_function_tells_what_that_of_tensorflow_tells(engine):
+    require("tensorflow", "it is compared")
+    import tensorflow as theirs
+
+    def told(lib):
+        v, c = lib.Variable(2.0, name="v"), lib.constant([1.0, 2.0])
+        f = lib.function(lambda x, n, *, more=1.0: {"a": x * v + c, "b": (n, x + more)})
+        spec = lib.TensorSpec([None, 2], lib.float32, name="given")
+        concrete = f.get_concrete_function(spec, lib.TensorSpec([], lib.int32), more=lib.TensorSpec([], lib.float32))
+        yield [t.name for t in concrete.inputs[:3]]
+        yield str(lib.TensorShape(concrete.output_shapes["a"]))
+        yield [lib.as_dtype(x).name for x in (concrete.output_dtypes["a"], *concrete.output_dtypes["b"])]
+        result = concrete(given=lib.ones([1, 2]), n=lib.constant(3), more=lib.constant(1.0))
+        yield [np.asarray(x).tolist() for x in (result["a"], *result["b"])]
+        yield [v.name for v in concrete.variables]
+        yield len(concrete.captured_inputs), concrete.name.startswith(b"__inference_")
+
+    assert list(told(tf)) == list(told(theirs))
 
 
 def test_a_concrete_function_takes_lists_and_numbers(engine):
@@ -277,6 +298,21 @@ def test_printing(capfd):
         assert session.run(y, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
     printed = capfd.readouterr()
     assert "given: " in printed.out + printed.err
+
+
+def test_messages_go_to_stderr(capsys, monkeypatch):
+    log = tf.compat.v1.logging
+    level = log.get_verbosity()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    try:
+        log.set_verbosity(log.INFO)
+        log.info("step %d of %s", 3, "five")
+        log.set_verbosity(log.WARN)
+        log.info("unseen")
+        log.warning("slow")
+    finally:
+        log.set_verbosity(level)
+    assert capsys.readouterr().err == "INFO:tensorflow:step 3 of five\nWARNING:tensorflow:slow\n"
 
 
 def test_devices_and_logging(caplog, engine):

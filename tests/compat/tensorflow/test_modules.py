@@ -39,6 +39,11 @@ def test_keras(check):
         ("import keras; tf.keras.layers", "import keras_dovetail first, or set KERAS_BACKEND=dovetail"),
         ("import keras; tf.losses.MeanSquaredError", "import keras_dovetail first"),
         ("print(tf.losses, [m for m in sys.modules if m.startswith('keras')]); 1 / 0", " []\n"),
+        (
+            "tf.compat.v1.layers.dense(tf.compat.v1.placeholder('float32', [1, 2]), 3); "
+            "print([m for m in sys.modules if m.startswith('keras')]); 1 / 0",
+            "[]\n",
+        ),
         ("from dovetail.compat.tensorflow.keras import Model; import keras; 1 / keras.backend.backend()", "'str'"),
     ],
 )
@@ -118,6 +123,16 @@ def _module(name):
 LINES = """
 from P.ops import ctc_ops; ctc_ops.ctc_loss
 from P.ops.gen_nn_ops import _relu_grad
+from P.ops import gen_nn_ops as g, nn_grad; assert nn_grad.gen_nn_ops is g; g.max_pool_grad, g._avg_pool_grad, g.conv2d
+from P.ops import gen_sparse_ops as g; g.sparse_tensor_dense_mat_mul, g.sparse_fill_empty_rows
+from P.framework import tensor_shape as t; assert t.scalar().ndims == 0 and t.vector(3) == [3]; t.matrix(2, None)
+from P.framework import tensor_shape as t; assert t.unknown_shape().ndims is None and t.unknown_shape(2).ndims == 2
+from P.framework import tensor_shape as t; assert t.as_shape([2]) == [2] and t.as_dimension(3).value == 3
+from P.layers.utils import smart_cond, constant_value; assert smart_cond(True, lambda: 1, lambda: 2) == 1
+from P.ops import resources; assert resources.shared_resources() == resources.local_resources() == []
+from R.contrib.layers.python import layers; layers.conv2d, layers.layers.fully_connected
+from R.contrib.layers.python.layers import initializers, regularizers, normalization; regularizers.l2_regularizer
+from R.core.framework import variable_pb2; variable_pb2.VariableDef
 from P.ops import array_ops, math_ops, nn_ops, nn_grad, gen_math_ops, gen_array_ops; nn_ops.relu
 import P.ops.gen_math_ops as g; assert g.mat_mul is V1["matmul"]
 from P.ops.init_ops import Zeros, Constant; assert Zeros is V1["zeros_initializer"]
@@ -139,6 +154,11 @@ from R.core.example.example_pb2 import Example
 import R.python.ops.math_ops; R.python.ops.math_ops.reduce_sum
 from R.models.rnn import rnn, rnn_cell, seq2seq; rnn.bidirectional_rnn, rnn_cell.LSTMCell, seq2seq.rnn_decoder
 from P.client import device_lib; assert {d.device_type for d in device_lib.list_local_devices()} <= {"CPU", "GPU"}
+from R.contrib.ctc import ctc_ops; assert ctc_ops.ctc_loss is V1["contrib.ctc.ctc_loss"]
+from R.contrib.crf.python.ops import crf; from R.contrib.eager.python import tfe; crf.crf_decode, tfe.Network
+from R.contrib.legacy_seq2seq.python.ops import seq2seq as legacy; legacy.rnn_decoder, legacy.sequence_loss_by_example
+from R.contrib.seq2seq.python.ops import attention_wrapper, helper; helper.TrainingHelper
+from R.contrib.training.python.training.hparam import HParams
 """.strip().splitlines()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import dovetail.compat.tensorflow.compat.v1 as tf
 import pytest
 
@@ -53,6 +55,23 @@ def test_summaries_are_written_every_so_many_steps(tmp_path):
                 session.run(step)
     (path,) = tmp_path.glob("events*")
     assert [event.step for event in tf.train.summary_iterator(str(path)) if event.summary.value] == [1, 4, 7]
+
+
+def test_the_error_of_a_runner_is_raised_at_the_end():
+    """A run that lacks elements says so; the coordinator raises the reason."""
+    may_fail = threading.Event()
+
+    def fail():
+        may_fail.wait(60.0)
+        raise ValueError("no data")
+
+    with tf.Graph().as_default():
+        x, queue = tf.py_func(fail, [], tf.float32), tf.FIFOQueue(2, tf.float32)
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(x)]))
+        with pytest.raises(ValueError, match="no data"), tf.train.MonitoredSession() as session:
+            threading.Timer(0.5, may_fail.set).start()
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(queue.dequeue())
 
 
 def test_logs(caplog, tmp_path):

@@ -114,6 +114,80 @@ def test_stopping_cancels_what_waits_for_room():
         assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.parametrize("waits", ["enqueue", "dequeue", "dequeue_many"])
+def test_closing_a_session_cancels_what_waits(waits):
+    with tf.Graph().as_default():
+        queue, errors = tf.FIFOQueue(2, tf.float32, [()]), []
+        session = tf.Session()
+        session.run(queue.enqueue(1.0))
+        calls = {"enqueue": queue.enqueue_many([[2.0, 3.0, 4.0]]), "dequeue_many": queue.dequeue_many(4)}
+        calls["dequeue"] = [queue.dequeue(), tf.Variable(0.0).assign_add(queue.dequeue())]
+        session.run(tf.global_variables_initializer())
+
+        def run():
+            try:
+                session.run(calls[waits])
+            except tf.errors.CancelledError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(1.0)
+        session.close()
+        thread.join(60.0)
+    (error,) = errors
+    assert "the session was closed while a run waited for the queue 'fifo_queue'" in error
+
+
+def test_leaving_a_session_ends_a_runner_that_waits_with_a_variable(engine):
+    """The run of the runner counts epochs, so that it holds a variable while the queue is full."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        item = tf.train.string_input_producer([*map(str, range(100))], num_epochs=1, shuffle=False).dequeue()
+        session.run(tf.local_variables_initializer())
+        threads = tf.train.start_queue_runners(session)
+        assert session.run(item) == b"0"
+    for thread in threads:
+        thread.join(60.0)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_runner_that_waits_for_room_lends_variables(engine):
+    with tf.Graph().as_default(), tf.Session() as session:
+        (item,) = tf.train.slice_input_producer([tf.range(50)], num_epochs=2, shuffle=False, capacity=4)
+        word = tf.train.string_input_producer(["a", "b"], num_epochs=50, shuffle=False, capacity=1).dequeue()
+        total = tf.Variable(0)
+        step = total.assign_add(item)
+        session.run(tf.group(tf.global_variables_initializer(), tf.local_variables_initializer()))
+        tf.train.start_queue_runners(session)
+        words = [session.run([step, word])[1] for _ in range(100)]
+        assert session.run(total) == 2 * sum(range(50)) and words == [b"a", b"b"] * 50
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(word)
+
+
+def test_a_batch_may_be_larger_than_its_queue(engine):
+    """Steps of training wait for examples, and the runner of the numbers counts epochs meanwhile."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        (item,) = tf.train.slice_input_producer([tf.range(60)], num_epochs=3, shuffle=False)
+        total = tf.Variable(0)
+        step = total.assign_add(tf.reduce_sum(tf.train.batch([item], 50, capacity=32)))
+        session.run(tf.group(tf.global_variables_initializer(), tf.local_variables_initializer()))
+        tf.train.start_queue_runners(session)
+        assert [session.run(step) for _ in range(3)] == [1225, 2550, 3975]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(step)
+
+
+def test_a_run_that_fails_gives_elements_back():
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue, never = tf.FIFOQueue(3, tf.int32, [()]), tf.Variable(1, name="never")
+        session.run(queue.enqueue_many([[1, 2, 3]]))
+        pair = queue.dequeue_many(2)
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run([pair, never])
+        assert session.run(pair).tolist() == [1, 2] and session.run(queue.size()) == 1
+
+
 def test_runners_are_those_that_the_program_added():
     class Runner:
         def create_threads(self, session, coord, daemon, start):

@@ -142,3 +142,21 @@ def test_integers_of_the_whole_range(engine, dtype):
     ):
         values = np.asarray(values, "float64")
         assert values.min() < 0.9 * low and values.max() > 0.9 * high
+
+
+@pytest.mark.parametrize("noise", ["uniform", "gaussian", "of TensorFlow 1"])
+def test_noise_around_images_has_their_range(engine, noise):
+    """Check windows outside of two images of other ranges, and of other means in their channels."""
+    images = np.random.default_rng(0).random((2, 9, 9, 2)).astype("float32")
+    images[0, ..., 1] += 10
+    images[1] = images[1] * 5 - 100
+    places = np.float32([[5, 5], [7, 7]])
+    if noise == "of TensorFlow 1":
+        found = v1.image.extract_glimpse(images, [40, 40], places, uniform_noise=False).numpy()
+    else:
+        found = tf.image.extract_glimpse(images, [40, 40], places, noise=noise).numpy()
+    axes = (1, 2) if noise == "gaussian" else (1, 2, 3)
+    least, most = images.min(axes), images.max(axes)
+    assert (found.min(axes) >= least).all() and (found.max(axes) <= most).all()
+    middle = images.mean(axes) if noise == "gaussian" else (least + most) / 2
+    np.testing.assert_allclose(found.mean(axes), middle, atol=0.05 * (most - least).max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 
 import dovetail.compat.tensorflow as tf
-from dovetail.compat.tensorflow.names.graph.raw_ops import BOUND
 from dovetail.core.base.table import OPS
 from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.op_defs import definition
 from dovetail.formats.tensorflow.ops import READ, SPECIAL
+from dovetail.formats.tensorflow.table import OF_FILES
 from tests.formats.tensorflow.calling import SIGNS
 from tests.formats.tensorflow.cases import CASES, Case, Static, Var
 from tests.formats.tensorflow.host.cases import CASES as HOST_CASES
@@ -71,7 +72,7 @@ def test_a_type_by_keywords_gives_tensorflows_results(case: Case):
 
 
 def test_each_type_that_files_are_read_with_is_a_function_with_tensorflows_parameters():
-    every = {*READ, *SPECIAL, *HOST} - BOUND
+    every = {*READ, *SPECIAL, *HOST} - OF_FILES
     offered = {*dir(tf.raw_ops)}
     assert sorted(every - offered) == []
     assert len(every) > 600 and set(OPS) <= offered
@@ -79,10 +80,6 @@ def test_each_type_that_files_are_read_with_is_a_function_with_tensorflows_param
         assert [*inspect.signature(getattr(tf.raw_ops, name)).parameters] == [
             *inspect.signature(getattr(real.raw_ops, name)).parameters
         ], name
-
-
-def test_bound_types_are_special():
-    assert {*SPECIAL, *HOST} >= BOUND
 
 
 REFUSED = {
@@ -178,3 +175,25 @@ def test_tables_and_lists():
     items = raw.TensorListSetItem(input_handle=items, index=1, item=[3.0])
     stacked = raw.TensorListStack(input_handle=items, element_shape=[1], element_dtype="float32")
     assert stacked.numpy().tolist() == [[1.0], [3.0]]
+
+
+def test_functions_of_private_modules_have_tensorflows_values(engine: str):
+    x = np.random.default_rng(0).permutation(96).reshape(2, 4, 4, 3).astype("float32")
+    g, window = np.ones((2, 2, 2, 3), "float32"), {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+
+    def results(module: Any) -> list[Any]:
+        y = module.max_pool(x, **window)
+        return [
+            module.max_pool_grad(x, y, g, **window),
+            module.avg_pool_grad(orig_input_shape=[2, 4, 4, 3], grad=g, data_format="NHWC", **window),
+            module.relu_grad(g, y - 50),
+            module.elu_grad(g, y / 90 - 0.5),
+            module.bias_add_grad(g),
+        ]
+
+    theirs = importlib.import_module("tensorflow.python.ops.gen_nn_ops")
+    found, wanted = results(v1.python.ops.gen_nn_ops), results(theirs)
+    for ours, its in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours.numpy(), its.numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(AttributeError, match="max_pool_gradient is not offered"):
+        v1.python.ops.gen_nn_ops.max_pool_gradient  # noqa: B018  the look-up fails

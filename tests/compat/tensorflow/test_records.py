@@ -183,3 +183,24 @@ def test_raw_numbers(little_endian, engine):
     assert decoded(ours) == decoded(theirs)
     with pytest.raises(ValueError, match="a multiple of 2 bytes"):
         ours.io.decode_raw(b"abc", ours.int16)
+
+
+def test_a_default_may_be_a_tensor_of_the_graph(engine):
+    """Check one example and a batch, and the order of the results."""
+
+    def found(tf):
+        v1 = tf.compat.v1
+        with v1.Graph().as_default(), v1.Session() as session:
+            data, fed = v1.placeholder(v1.string, []), v1.placeholder(v1.float32, [2])
+            spec = {
+                "zeros": v1.FixedLenFeature([2, 1], v1.float32, v1.zeros([2, 1])),
+                "x": v1.FixedLenFeature([2], v1.float32, fed),
+                "many": v1.VarLenFeature(v1.int64),
+                "gone": v1.FixedLenFeature([2], v1.float32, fed * 2.0),
+                "words": v1.FixedLenFeature([1], v1.string, v1.constant(["no"])),
+                "all": v1.VarLenFeature(v1.float32),
+            }
+            parsed = [v1.parse_single_example(data, spec), v1.parse_example(v1.reshape(data, [1]), spec)]
+            return [*map(list, parsed)], plain(session.run(parsed, {data: example(ours), fed: [5.0, 6.0]}))
+
+    assert found(ours) == found(theirs)

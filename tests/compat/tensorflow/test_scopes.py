@@ -107,3 +107,22 @@ def test_control_inputs_may_be_names():
         first = compat.no_op(name="first")
         with compat.control_dependencies(["first"]):
             assert list(compat.no_op().control_inputs) == [first]
+
+
+def eager_variables(tf: Any) -> list[Any]:
+    """What a program with values gets from `get_variable`, in a scope that is entered twice."""
+    found: list[Any] = []
+    for _ in range(2):
+        with tf.variable_scope("a", initializer=tf.ones_initializer()), tf.variable_scope(None, "b"):
+            v = tf.get_variable("v", [2], trainable=False)
+        v.assign_add([1.0, 2.0])
+        found.append([v.name, v.numpy().tolist(), v.trainable, tf.executing_eagerly()])
+    for reuse in (True, tf.AUTO_REUSE):
+        with tf.variable_scope("a", reuse=reuse):
+            found.append(tf.get_variable("v", initializer=3.0).name)
+    return found
+
+
+def test_values_come_in_new_variables(engine):
+    compat.enable_eager_execution()
+    assert eager_variables(compat) == eager_variables(oracle())

@@ -123,3 +123,36 @@ def _of_unknown_rank(lib):
 
 def test_a_tensor_of_unknown_rank_has_unknown_dimensions():
     assert _of_unknown_rank(tf) == _of_unknown_rank(theirs)
+
+
+SHAPED = {  # functions of the size of an axis → their tensors, as TensorFlow 1 takes whole floats
+    "placeholder": lambda n: tf.placeholder(tf.float32, [None, n]),
+    "get_variable": lambda n: tf.get_variable("v", [2, n]),
+    "zeros": lambda n: tf.zeros([2, n]),
+    "ones": lambda n: tf.ones((2, n), tf.int32),
+    "constant": lambda n: tf.constant(1.0, shape=[2, n]),
+    "set_shape": lambda n: given_shape(tf.placeholder(tf.float32), [2, n]),
+    "TensorShape": lambda n: tf.placeholder(tf.float32, tf.TensorShape([2, n])),
+    "Dimension": lambda n: tf.placeholder(tf.float32, [2, tf.Dimension(n)]),
+    "dense": lambda n: tf.layers.dense(tf.ones([2, 3]), n),
+    "zero_state": lambda n: tf.nn.rnn_cell.GRUCell(n).zero_state(2, tf.float32),
+}
+
+
+def given_shape(x, shape):
+    x.set_shape(shape)
+    return x
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_whole_floats_are_dimensions(engine, name):
+    for size in (3.0, np.float32(3), np.float64(3)):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = SHAPED[name](size)
+            assert x.shape.as_list()[-1] == 3 and x.shape.ndims == 2
+            session.run(tf.global_variables_initializer())
+            given = {x: np.zeros((2, 3))} if x.op.type == "Placeholder" else {}
+            assert session.run(x, given).shape == (2, 3)
+    if name != "dense":  # there TensorFlow 1, too, takes 2 for 2.5
+        with tf.Graph().as_default(), pytest.raises(TypeError, match=r"must be an? int.*, not.* 2.5"):
+            SHAPED[name](2.5)

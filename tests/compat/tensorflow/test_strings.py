@@ -121,11 +121,24 @@ MOVING: dict[str, Callable[[Any, Any], Any]] = {
     "compare": lambda tf, w: [tf.equal("a", w), tf.not_equal(w, w), tf.count_nonzero(tf.equal(w, w))],
     "count": lambda tf, w: [tf.shape(w), tf.size(w), tf.rank([w])],
     "cut": lambda tf, w: [tf.slice(w, [1], [2]), tf.strided_slice(w, [0], [2]), *tf.split(w, 3), *tf.unstack(w)],
+    "cut into sizes": lambda tf, w: [*tf.split(tf.reshape(w, [1, 3]), [1, 2], 1), *tf.unstack([w, w], axis=1)],
+    "turn": lambda tf, w: [tf.roll(w, 1, 0), tf.reverse_sequence([w], [2], 1), *tf.tuple([tf.constant(1), w])],
+    "scatter": lambda tf, w: [tf.scatter_nd([[4], [0], [2]], w, [5]), *tf.unique(tf.concat([w, w], 0))],
     "choose": lambda tf, w: [
         tf.where([True, False, True], w, ["x", "y", "z"]),
         tf.boolean_mask(w, [True, False, True]),
     ],
     "divide": lambda tf, w: tf.dynamic_partition(w, [0, 1, 0], 2),
+    "stitch": lambda tf, w: tf.dynamic_stitch([[2, 0], [1]], [w[:2], w[2:]]),
+    "pad": lambda tf, w: [tf.pad(w, [[1, 1]], constant_values="x"), tf.pad([w], [[0, 1], [1, 0]])],
+    "choose along axes": lambda tf, w: [tf.gather([w, w], [2, 0], axis=1), tf.batch_gather([w, w], [[0], [1]])],
+    "choose rows": lambda tf, w: tf.where([True, False], [w, w], [["x", "y", "z"], w]),
+    "repeat each": lambda tf, w: tf.repeat(w, 2),
+    "axes of two": lambda tf, w: [
+        *(tf.transpose([w, w], [1, 0]), tf.reverse([w, w], [1]), tf.expand_dims(w, -1), tf.tile([w], [2, 1])),
+        *(tf.squeeze([[w]], [0, 1]), tf.reshape([w, w], [3, -1]), tf.concat([[w], [w]], 1), tf.stack([w, w], 1)),
+    ],
+    "sparse": lambda tf, w: tf.sparse_to_dense([0, 2], [4], w[:2], default_value="d"),
     "fill": lambda tf, w: [
         tf.pad(w, [[0, 1]], name="filled"),
         tf.zeros_like(w),
@@ -150,6 +163,122 @@ def test_strings_move_as_numbers_do(name, given, engine):
     import tensorflow
 
     assert found(v1) == found(tensorflow.compat.v1)
+
+
+# Functions of `tf` and a matrix of two rows of words.
+LOOPS: dict[str, Callable[[Any, Any], Any]] = {
+    "rows": lambda tf, w: [tf.map_fn(lambda row: row[0], w), tf.map_fn(lambda row: tf.reverse(row, [0]), w)],
+    "made": lambda tf, w: tf.map_fn(lambda row: tf.string_join([row[0], row[1]]), w, dtype=tf.string),
+    "of numbers": lambda tf, w: tf.map_fn(tf.as_string, tf.constant([1, 2]), dtype=tf.string),
+    "to numbers": lambda tf, w: tf.map_fn(tf.strings.length, w, dtype=tf.int32),
+    "both": lambda tf, w: tf.map_fn(lambda r: (r[0], tf.strings.length(r)), w, dtype=(tf.string, tf.int32)),
+    "of two": lambda tf, w: tf.map_fn(lambda x: tf.string_join([*x], "-"), (w[0], w[1]), dtype=tf.string),
+    "fold": lambda tf, w: [
+        tf.foldl(lambda a, r: tf.string_join([a, r]), w),
+        tf.foldr(lambda a, r: r, w, tf.constant(["", ""])),
+    ],
+    "scan": lambda tf, w: [
+        tf.scan(lambda a, r: tf.string_join([a, r]), w),
+        tf.scan(lambda n, r: n + tf.strings.length(r), w, tf.constant([1, 2])),
+    ],
+    "while": lambda tf, w: tf.while_loop(
+        lambda n, s: tf.logical_and(n < 3, tf.not_equal(s[0], "x")),
+        lambda n, s: (n + 1, tf.string_join([s, "!"])),
+        [0, w[0]],
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (None, 2)])
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_carry_strings(name, shape, engine):
+    def found(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            words = np.array([[b"a", b"bc"], [b"", b"d"]], object)
+            fed, constant = tf.placeholder(tf.string, shape), tf.constant(words)
+            results = [LOOPS[name](tf, fed), LOOPS[name](tf, constant)]
+            return plain(session.run(results, {fed: words}))
+
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert found(v1) == found(tensorflow.compat.v1)
+
+
+# Functions of `tf` and three words, in arrays of strings.
+ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "write": lambda tf, w: tf.TensorArray(tf.string, 3).write(0, w[0]).write(2, "z").write(1, w[1]).stack(),
+    "read": lambda tf, w: tf.TensorArray(tf.string, 3).unstack(w).read(1),
+    "gather": lambda tf, w: tf.TensorArray(tf.string, 3).unstack(w).gather([2, 0]),
+    "scatter": lambda tf, w: tf.TensorArray(tf.string, 3).scatter([2, 0, 1], w).stack(),
+    "split": lambda tf, w: tf.TensorArray(tf.string, 2, infer_shape=False).split(w, [1, 2]).read(1),
+    "concat": lambda tf, w: tf.TensorArray(tf.string, 2, infer_shape=False).write(0, w).write(1, w[:1]).concat(),
+    "size": lambda tf, w: tf.TensorArray(tf.string, 3).unstack(w).size(),
+    "loop": lambda tf, w: tf.while_loop(
+        lambda i, array: i < 3,
+        lambda i, array: (i + 1, array.write(i, tf.string_join([w[i], tf.as_string(i)]))),
+        [0, tf.TensorArray(tf.string, 3, element_shape=[])],
+    )[1].stack(),
+    "read in a loop": lambda tf, w: tf.while_loop(
+        lambda i, text, array: i < 3,
+        lambda i, text, array: (i + 1, tf.string_join([text, array.read(i)]), array),
+        [0, "", tf.TensorArray(tf.string, 3).unstack(w)],
+    )[1],
+}
+
+
+@pytest.mark.parametrize("is_fed", [True, False])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_hold_strings(name, is_fed, engine):
+    def found(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            words = np.array([b"a", b"bc", b""], object)
+            fed = tf.placeholder(tf.string, [3])
+            result = ARRAYS[name](tf, fed if is_fed else tf.constant(words))
+            return result.dtype.name, plain(session.run(result, {fed: words}))
+
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert found(v1) == found(tensorflow.compat.v1)
+
+
+def of_functions(tf: Any) -> list[Any]:
+    """Strings that compiled functions give."""
+    traces = []
+
+    @tf.function
+    def words(x, number):
+        traces.append(number)
+        if tf.equal(x[0], "a"):
+            x = tf.strings.join([x, "!"])
+        return {"b": x, "a": (tf.strings.length(x), number * 2)}
+
+    @tf.function
+    def known(number):
+        return [tf.constant(["x", "y"]), tf.as_string(number)]
+
+    class Joined:
+        @tf.function
+        def of(self, x):
+            return tf.strings.join([x, x])
+
+    inner = tf.function(lambda x: tf.strings.length(Joined().of(x)))
+    found = [words(tf.constant(["a", "bc"]), tf.constant(1)), words(tf.constant(["d", ""]), tf.constant(2))]
+    found += [known(tf.constant(3)), Joined().of(tf.constant("ab")), inner(tf.constant(["e"]))]
+    kept = known.get_concrete_function(tf.constant(0))
+    found.append([kept(tf.constant(7)), len(traces)])
+    return [tf.nest.map_structure(lambda part: plain(part.numpy() if hasattr(part, "numpy") else part), one)
+            for one in found] + [list(found[0])]  # fmt: skip
+
+
+def test_functions_give_strings(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    from dovetail.compat import tensorflow as ours
+
+    assert of_functions(ours) == of_functions(tensorflow)
 
 
 def stored(tf: Any) -> list[Any]:

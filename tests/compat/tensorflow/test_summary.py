@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.libraries import Library, require
 require("tensorflow", "it reads the files")
 require("google_crc32c", "files have its checksums")
 
-real = Library("tensorflow")
+real, v1 = Library("tensorflow"), tf.compat.v1
 
 
 def events(folder: Path) -> list[tuple[int, str, object]]:
@@ -313,3 +314,48 @@ def test_the_times_of_runs_and_the_settings_of_the_projector(tmp_path):
     assert (tagged.step, tagged.tagged_run_metadata.tag) == (1, "step1") and names
     text = (tmp_path / "projector_config.pbtxt").read_text()
     assert 'tensor_name: "words:0"' in text and text.count("single_image_dim: 28") == 2
+
+
+def _written(folder):
+    """The step, the tag and the kind of each summary, and the number of scalars, in the files of a folder."""
+    return [
+        (event.step, one.tag, one.WhichOneof("value"), one.simple_value)
+        for path in sorted(folder.glob("*tfevents*"))
+        for event in v1.train.summary_iterator(str(path))
+        for one in event.summary.value
+    ]
+
+
+def test_contrib_summaries_are_written_by_runs_that_ask_for_them(engine, tmp_path):
+    contrib = v1.contrib.summary
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        writer, step = contrib.create_file_writer(str(tmp_path), flush_millis=1000), v1.train.create_global_step()
+        x = v1.placeholder("float32", [3])
+        with writer.as_default(), contrib.record_summaries_every_n_global_steps(2):
+            contrib.scalar("sum", v1.reduce_sum(x))
+            contrib.histogram("all", x, family="layer")
+            contrib.initialize(graph=graph, session=session)
+            with contrib.never_record_summaries():
+                assert not contrib.should_record_summaries()
+                contrib.scalar("never", x[0])
+        session.run([v1.global_variables_initializer(), contrib.summary_writer_initializer_op()])
+        add = v1.assign_add(step, 1)
+        for number in range(4):
+            session.run(contrib.all_summary_ops(), {x: [number, 1, 2]})
+            session.run(add)
+        session.run(contrib.flush(writer))
+    found = _written(tmp_path)
+    assert found[::2] == [(0, "sum", "simple_value", 3.0), (2, "sum", "simple_value", 5.0)]
+    assert found[1::2] == [(step, "layer/all", "histo", 0.0) for step in (0, 2)]
+
+
+def test_contrib_summaries_are_written_at_once_where_there_is_no_graph(tmp_path):
+    contrib = v1.contrib.summary
+    writer = contrib.create_file_writer(str(tmp_path))
+    with writer.as_default():
+        contrib.scalar("before", 1.0, step=1)
+        with contrib.always_record_summaries():
+            contrib.scalar("loss", tf.constant(2.5), step=7)
+            contrib.image("picture", np.zeros((1, 2, 2, 3), "float32"), step=8)
+    assert [row[:3] for row in _written(tmp_path)] == [(7, "loss", "simple_value"), (8, "picture/image/0", "image")]
+    assert contrib.eval_dir("runs", "test") == os.path.join("runs", "eval_test")

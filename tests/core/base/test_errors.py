@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.base.errors import EngineNotInstalled, user_line
+from dovetail.core.base.errors import EngineNotInstalled, UnknownEngine, user_line
 
 a23 = np.ones((2, 3), "float32")
 
@@ -155,3 +155,15 @@ def test_tensors_of_two_graphs():
     with pytest.raises(ValueError, match=r"two graphs.*'two'.*'one'"):
         x + y
     assert (len(one), len(two)) == before
+
+
+def test_a_path_that_is_none(tmp_path):
+    """Check arguments in the wrong order."""
+    for save, value in ((dt.save, {"x": 1}), (dt.saved_model.save, dt.function(ops.tanh))):
+        with pytest.raises(TypeError, match=r"save at test_errors.py:\d+: the path must .*: give the value first"):
+            save(tmp_path / "x", value)
+
+
+def test_a_name_in_other_letters():
+    with pytest.raises(UnknownEngine, match="Did you mean 'jax'"):
+        dt.set_engine("JAX")

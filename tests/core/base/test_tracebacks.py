@@ -22,13 +22,17 @@ class Own(keras.layers.Layer):
         return {}
 keras.Sequential([keras.Input((3,)), Own()])
 """
-ERRORS = {  # program → the lines of its frames, and words of its message
-    "import dovetail.compat.tensorflow as tf\na = tf.ones((2, 3))\ntf.matmul(a, a)\n": ([3], "inner dimensions"),
-    LAYER.format("K.dot(x, K.ones((7, 2)))"): ([6, 5], "inner dimensions"),
-    LAYER.format("keras.ops.reshape(x, (5, 5))"): ([6, 5], "shape (5, 5)"),
-    "import dovetail as dt\ndt.load('nothing.safetensors')\n": ([2], "nothing.safetensors"),
-    "import dovetail as dt\ndt.engine('abacus').__enter__()\n": ([2], "there is no engine 'abacus'"),
-    "import dovetail as dt\ndef f():\n    dt.ops.mean(dt.ops.ones((2, 3)), axis=5)\nf()\n": ([4, 3], "the axis 5"),
+MATMUL = "import dovetail.compat.tensorflow as tf\na = tf.ones((2, 3))\ntf.matmul(a, a)\n"
+MISSING = "import sys\nsys.modules['openvino'] = None\nimport dovetail as dt\ndt.set_engine('openvino')\n"
+AXIS = "import dovetail as dt\ndef f():\n    dt.ops.mean(dt.ops.ones((2, 3)), axis=5)\nf()\n"
+ERRORS = {  # kind → the program, the lines of all its frames, and words of its message
+    "a shape in tf.matmul": (MATMUL, [3], "inner dimensions"),
+    "K in a layer": (LAYER.format("K.dot(x, K.ones((7, 2)))"), [6, 5], "inner dimensions"),
+    "an own layer": (LAYER.format("keras.ops.reshape(x, (5, 5))"), [6, 5], "shape (5, 5)"),
+    "no such file": ("import dovetail as dt\ndt.load('nothing.safetensors')\n", [2], "nothing.safetensors"),
+    "no such engine": ("import dovetail as dt\ndt.engine('abacus').__enter__()\n", [2], "there is no engine 'abacus'"),
+    "an engine that is not installed": (MISSING, [4], "pip install"),
+    "a wrong axis": (AXIS, [4, 3], "the axis 5"),
 }
 
 
@@ -46,11 +50,11 @@ def lines(text: str) -> list[tuple[str, int]]:
     return [(Path(file).name, int(line)) for file, line in re.findall(r'  File "(.+)", line (\d+)', text)]
 
 
-@pytest.mark.parametrize("program", ERRORS, ids=lambda text: text.strip().splitlines()[-1])
-def test_frames_of_libraries_are_left_out(program, tmp_path):
+@pytest.mark.parametrize("kind", ERRORS)
+def test_frames_of_libraries_are_left_out(kind, tmp_path):
+    program, numbers, words = ERRORS[kind]
     if "keras" in program:
         require("keras", "it has the layer")
-    numbers, words = ERRORS[program]
     text = told(tmp_path, program)
     assert lines(text) == [("program.py", number) for number in numbers] and words in text
     title, _, path = text.splitlines()[-1].rpartition(" ")
@@ -81,6 +85,13 @@ def test_other_errors_are_as_python_prints_them(tmp_path):
     assert told(tmp_path, f"import dovetail; {program}").replace("import dovetail; ", "") == told(tmp_path, program)
 
 
+def test_python_tells_the_name_that_is_meant(tmp_path):
+    """Check a name of the program, and one of Dovetail."""
+    assert "Did you mean: 'weights'?" in told(tmp_path, "import dovetail\nweights = 1\nprint(weigths)\n")
+    assert "Did you mean: 'softmax'?" in told(tmp_path, "from dovetail import ops\nops.sofmax\n")
+    assert "Did you mean 'function'?" in told(tmp_path, "import dovetail as dt\ndt.functoin\n")
+
+
 def test_hooks_of_programs_stay(tmp_path):
     program = "import sys\n{}\ndt.ops.ones(2) + dt.ops.ones(3)\n"
     own = "sys.excepthook = lambda *error: print('mine', file=sys.stderr)"
@@ -88,8 +99,22 @@ def test_hooks_of_programs_stay(tmp_path):
     assert told(tmp_path, program.format(f"import dovetail as dt\n{own}")) == "mine\n"
 
 
+def test_the_latest_files_stay(tmp_path):
+    """Check that files of other names, links and folders stay, too."""
+    names = [f"{tracebacks.PREFIX}{number:02}{tracebacks.SUFFIX}" for number in range(tracebacks.MOST + 2)]
+    for number, name in enumerate(names):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (number, number))
+    others = ["dovetail-notes.txt", f"{tracebacks.PREFIX}notes", f"{tracebacks.PREFIX}link.txt"]
+    for name in others[:2]:
+        (tmp_path / name).touch()
+    (tmp_path / others[2]).symlink_to(tmp_path / others[0])
+    new = Path(told(tmp_path, MATMUL).split()[-1]).name
+    assert {*os.listdir(tmp_path)} == {*names[3:], *others, "program.py", new}
+
+
 def test_a_folder_that_cannot_be_written(tmp_path):
-    program = next(iter(ERRORS)).replace("import", "import tempfile; tempfile.tempdir = '/nowhere'; import", 1)
+    program = MATMUL.replace("import", "import tempfile; tempfile.tempdir = '/nowhere'; import", 1)
     assert len(lines(told(tmp_path, program))) > 3
 
 

@@ -9,7 +9,7 @@ import dovetail as dt
 import dovetail.compat.tensorflow as tf
 from dovetail import ops
 from dovetail.core.engine import Engine
-from dovetail.core.engines import devices
+from dovetail.core.engines import devices, engine_registry
 from dovetail.core.engines.engine_registry import device_owner, known_engines
 from dovetail.core.rules import Rules
 from dovetail.engines.numpy import rules as numpy_rules
@@ -150,6 +150,16 @@ def test_wrong_engines_change_nothing(box, case):
     with pytest.raises(error, match=text):
         dt.register_engine(make())
     assert known_engines() == before
+
+
+def test_a_scope_of_an_engine_at_hand_reads_no_packages(box, monkeypatch):
+    reads = []
+    monkeypatch.setattr(engine_registry, "_points", lambda group: reads.append(group) or ())
+    with dt.engine("numpy"), dt.place("numpy", part=1), dt.place("counting"):
+        assert reads == []
+    with pytest.raises(ValueError, match="there is no engine 'nunpy'"):
+        dt.engine("nunpy")
+    assert reads
 
 
 def test_an_engine_with_rules_computes_single_calls():

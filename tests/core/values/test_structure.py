@@ -1,14 +1,14 @@
 """Nested structures."""
 
 import re
-from collections import OrderedDict, namedtuple
+from collections import Counter, OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 
 import pytest
 
 import dovetail as dt
 from dovetail.core.base.tensor_shape import TensorShape
-from dovetail.core.values.structure import flatten, flatten_like, map_structure, unflatten
+from dovetail.core.values.structure import flatten, flatten_like, map_structure, pack_as, unflatten
 
 Point = namedtuple("Point", "x y")
 
@@ -122,3 +122,43 @@ def test_what_only_resembles_a_named_tuple_is_a_leaf():
 
     for leaf in (Pair((1, 2)), Row()):
         assert flatten([leaf])[0] == [leaf]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"b": 1, "a": {"z": [2, None], "y": (3,)}},
+        OrderedDict([("b", 1), ("a", 2)]),
+        defaultdict(list, {"b": 1, "a": 2}),
+        Counter({"b": 1, "a": 2}),
+        Point(2, {"b": 1, "a": 2}),
+        Data(2, {"b": 1, "a": 2}),
+        TensorShape((2, 3)),
+        5,
+    ],
+)
+def test_dicts_are_packed_in_their_own_order(value):
+    packed = pack_as(value, flatten(value)[0])
+    assert packed == value and repr(packed) == repr(value if type(value) is not TensorShape else (2, 3))
+    assert getattr(packed, "default_factory", None) is getattr(value, "default_factory", None)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"b": 1, "a": {"z": [2, None], "y": (3,)}},
+        {2: 1, 1: 2},
+        OrderedDict([("b", 1), ("a", 2)]),
+        defaultdict(list, {"b": 1, "a": 2}),
+        Counter({"b": 1, "a": 2}),
+    ],
+)
+def test_dicts_are_built_in_their_own_order(value):
+    leaves, structure = flatten(value)
+    again = unflatten(structure, leaves)
+    assert repr(again) == repr(value) and type(again) is type(value)
+    turned = type(value)() if type(value) is not defaultdict else defaultdict(list)
+    for key in reversed(value):
+        turned[key] = value[key]
+    same = flatten(turned)[1] == structure and hash(flatten(turned)[1]) == hash(structure)
+    assert same is (type(value) is not OrderedDict)

@@ -68,7 +68,13 @@ def tensorflow_graph(type: str) -> Any:
     for number, arg in enumerate(known.inputs if known is not None else ()):
         is_variable = arg.dtype == "resource" or arg.is_ref or (number < len(ways) and ways[number] in ("&", "^"))
         made = graph.node.add(name=f"x{number}", op="VarHandleOp")
-        if is_variable:
+        if ways[number : number + 1] == ["#"]:
+            made.op = "TensorListFromTensor"
+            made.attr["element_dtype"].type = FLOAT
+            constant_node(graph.node.add(name=f"rows{number}"), np.zeros((1, 1), "float32"))
+            constant_node(graph.node.add(name=f"shape{number}"), np.zeros((1,), "int32"))
+            made.input.extend([f"rows{number}", f"shape{number}"])
+        elif is_variable:
             made.attr["dtype"].type = FLOAT
             made.attr["shape"].shape.SetInParent()
         else:

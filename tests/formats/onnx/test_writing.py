@@ -238,7 +238,7 @@ def test_each_dtype_of_an_op_is_computed_by_onnx_runtime(op: Any, tmp_path: Path
 
 
 def test_the_lists_of_dtypes_are_the_libraries():
-    for name in ("onnx", "forms", "versions"):
+    for name in ("onnx", "forms", "versions", "computed"):
         assert FILES[name].read_text() == text_of(name)
 
 

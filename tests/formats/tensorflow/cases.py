@@ -314,6 +314,8 @@ CASES = [
     case("BatchMatMulV2", array(2, 3, 4), array(5, 4), adj_y=True),
     case("BatchMatMul", COMPLEX.reshape(2, 2, 2), COMPLEX.reshape(2, 2, 2), adj_x=True),
     case("BatchMatMulV3", array(2, 3, 4), array(4, 5), Tout="float32"),
+    case("ConjugateTranspose", array(2, 3, 4), static(2, 0, 1)),
+    case("ConjugateTranspose", COMPLEX.reshape(2, 4), static(1, 0)),
     case("Einsum", [array(2, 3, 4), array(4, 5)], equation="abc,cd->abd"),
     case("MatrixSolve", SQUARE, array(2, 3, 2), adjoint=True),
     case("MatrixTriangularSolve", SQUARE, array(2, 3, 2), lower=False, adjoint=True),

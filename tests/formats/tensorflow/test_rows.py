@@ -13,7 +13,9 @@ import pytest
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.rows import Input
 from dovetail.formats.tensorflow.host import HOST
+from dovetail.formats.tensorflow.host.functions import FUNCTIONS
 from dovetail.formats.tensorflow.ops import READ, SPECIAL, WRITTEN
+from dovetail.formats.tensorflow.table import NO_ROW, OF_FILES
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -36,7 +38,11 @@ ELSEWHERE = {  # types that models have, or that give no values; test_models.py 
     *["Const", "ConstV2", "HostConst", "NoOp", "ControlTrigger", "IdentityN", "RefIdentity", "Assert", "AccumulateNV2"],
     "Print",
     "PreventGradient",  # its gradient is refused, which tests/compat/tensorflow/test_saved_models.py checks
-    *(name for name in SPECIAL if name.startswith(("TensorList", "TensorArray", "EmptyTensorList", "Optional"))),
+    *(
+        name
+        for name in (*SPECIAL, *READ)
+        if name.startswith(("TensorList", "TensorArray", "EmptyTensorList", "Optional"))
+    ),
     *["RaggedTensorToVariant", "RaggedTensorFromVariant"],
     *(name for name in READ if "Random" in name or name in RANDOM or name.startswith("Cudnn")),  # have their own tests
     *["VarHandleOp", "Variable", "VariableV2", "PartitionedCall", "StatefulPartitionedCall"],
@@ -134,6 +140,23 @@ def test_rows_name_parameters_and_inputs_that_exist():
         assert named <= known, row
         assert known - said - named <= {"use_cudnn_on_gpu", "explicit_paddings", "dtype"}, row
         assert all(attribute.ours in parameters for attribute in row.attributes if attribute.ours), row
+
+
+def test_each_type_has_a_row_a_function_of_arrays_or_one_reason_for_none():
+    without = {*SPECIAL, *HOST} - {*READ, *FUNCTIONS}
+    assert sorted(without ^ {*NO_ROW}) == []
+    assert {*NO_ROW} > OF_FILES
+
+
+def test_functions_of_the_host_have_tensorflows_inputs_and_attributes():
+    for name, function in FUNCTIONS.items():
+        definition, given = op_def_registry.get(name), inspect.signature(function).parameters.values()
+        places = [one for one in given if one.kind is one.POSITIONAL_OR_KEYWORD]
+        by_name = [one for one in given if one.kind is one.KEYWORD_ONLY]
+        takes_any, count = any(one.kind is one.VAR_POSITIONAL for one in given), len(definition.input_arg)
+        assert takes_any or len(places) >= count, name
+        needed = {one.name for one in (*places[count:], *by_name) if one.default is one.empty}
+        assert needed <= {one.name for one in definition.attr}, name
 
 
 def parameters_of(body: Any) -> set[str]:

@@ -60,6 +60,12 @@ def newton_bounded(x):
     return ops.while_loop(lambda y: ops.sum(y) > 0, lambda y: (y + x / y) / 2, x, maximum_iterations=3)
 
 
+def newton_to_a_limit(x):
+    """The same with a limit that is known only when the loop begins."""
+    limit = ops.cast(ops.sum(x * 0), "int32") + 3
+    return ops.while_loop(lambda y: ops.sum(y) > 0, lambda y: (y + x / y) / 2, x, maximum_iterations=limit)
+
+
 def counted(x, w):
     return ops.fori_loop(0, 3, lambda i, y: ops.tanh(y * w) + ops.cast(i, x.dtype), x)
 
@@ -122,6 +128,7 @@ PROGRAMS = [  # functions of float arrays, and the shapes of these
     (constants_alone, [(3, 2), (2,)]),
     (newton, [(2,)]),
     (newton_bounded, [(2,)]),
+    (newton_to_a_limit, [(2,)]),
     (counted, [(2,), (2,)]),
     (counted_dynamically, [(2,), (2,)]),
     (never, [(2,)]),

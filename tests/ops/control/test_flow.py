@@ -69,6 +69,18 @@ def test_a_loop_without_steps(engine):
         assert (ys.dtype, sums.dtype) == ("float32", "float32")
 
 
+@pytest.mark.parametrize("shape", [(None,), (0,)])
+def test_a_loop_without_steps_does_not_run_its_body(engine, shape):
+    """The body gathers from an empty tensor, which fails; the graph leaves a dimension of the second result open."""
+
+    def total(x, w):
+        return ops.scan(lambda c, t: (c + ops.sum(ops.take(x, [0])), (ops.take(x, [0]), w * t)), 0.0, x)
+
+    run = dt.function(total, input_signature=[dt.spec(shape), dt.spec((None,))])
+    last, (taken, scaled) = run(ops.zeros((0,)), ops.ones((3,)))
+    assert (float(last), taken.shape, scaled.shape) == (0.0, (0, 1), (0, 3))
+
+
 def test_an_eager_scan_without_steps_leaves_variables_alone():
     v = dt.Variable(1.0)
     ops.scan(lambda c, t: (c, v.assign_add(t).read()), 0.0, ops.zeros((0,)))
@@ -215,3 +227,27 @@ def test_errors_say_what_is_needed(engine, run, error, words):
 
 def test_types_are_in_the_table():
     assert {"If", "While", "Scan", "WhileGrad"} <= set(OPS)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_a_limit_that_is_a_tensor(engine, dtype):
+    def powers_of_two(limit):
+        return ops.while_loop(lambda i, y: i < 100, lambda i, y: (i + 1, y * 2.0), (0, 1.0), maximum_iterations=limit)
+
+    for call in (powers_of_two, dt.function(powers_of_two)):
+        for limit in (0, 1, 5):
+            count, power = call(ops.convert(limit, dtype))
+            assert (int(count), float(power)) == (limit, 2.0**limit)
+
+
+def test_limits_that_are_none(engine):
+    def run(limit):
+        return ops.while_loop(lambda y: y < 9.0, lambda y: y * 2.0, 1.0, maximum_iterations=limit)
+
+    for call in (run, dt.function(run)):
+        with pytest.raises(ValueError, match="maximum_iterations must be a scalar, not of shape"):
+            call(ops.convert([1, 2]))
+        with pytest.raises(TypeError, match="maximum_iterations must be a whole number"):
+            call(ops.convert(1.5))
+    with pytest.raises(ValueError, match="maximum_iterations must be 0 or more, not -1"):
+        run(-1)

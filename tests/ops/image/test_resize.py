@@ -111,3 +111,15 @@ def test_errors(engine):
     ]:
         with pytest.raises(ValueError, match=words):
             call()
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "area", "lanczos3", "nearest"])
+def test_integers_become_floats_where_the_size_is_a_tensor(engine, interpolation):
+    images, graph = np.arange(20, dtype="int32").reshape(1, 4, 5, 1), dt.Graph()
+    with graph.as_default():
+        x, size = graph.placeholder(dt.spec([None] * 4, "int32")), graph.placeholder(dt.spec((2,), "int32"))
+        y = ops.resize(x, [size[0], size[1]], interpolation, data_format="channels_last")
+    found = dt.Session(graph).run(y, {x: images, size: np.int32([4, 6])})
+    wanted = ops.resize(images, (4, 6), interpolation, data_format="channels_last").numpy()
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

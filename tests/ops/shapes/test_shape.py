@@ -131,6 +131,7 @@ def test_repeats_as_a_tensor(engine):
     repeats = ops.convert([2, 0, 1])
     np.testing.assert_array_equal(ops.repeat(ops.convert([5, 6, 7]), repeats, 0).numpy(), [5, 5, 7])
     np.testing.assert_array_equal(ops.repeat([5, 6], ops.convert(2)).numpy(), [5, 5, 6, 6])
+    assert ops.repeat(ops.zeros([0, 2]), ops.zeros([0], "int32"), 0).shape == (0, 2)
     with pytest.raises(ValueError, match=r"repeat .*one for each of the 2 elements along axis 0, .* the shape \(3,\)"):
         ops.repeat([5, 6], [1, 2, 3])
 

@@ -16,6 +16,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2 import words
+from dovetail.compat.keras2.bindings import made_once
 from dovetail.compat.keras2.naming import with_slashes
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.calls.static_types import with_ints
@@ -83,6 +84,9 @@ def _in_old_words(init: Callable[..., None], cls: str) -> Callable[..., None]:
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         name, is_own = OF_KERAS1.get(cls, ("", bool))
         own = {name: kwargs.pop(name)} if name in kwargs and is_own(kwargs[name]) else {}
+        if cls == "Layer" and args:
+            args = (bool(args[0]), *args[1:])  # layers of TensorFlow 1 take any number
+            args, kwargs = (), dict(zip(words.IN_ORDER, args, strict=False)) | kwargs
         args, kwargs = words.arguments(cls, names, args, kwargs)
         old = {name: kwargs.pop(name) for name in words.OF_LAYERS if name in kwargs and name not in names}
         init(self, *args, **kwargs)
@@ -182,13 +186,16 @@ def _without_words(call: Callable[..., Any]) -> Callable[..., Any]:
 def _of_any_tensor(init: Callable[..., None]) -> Callable[..., None]:
     """Wrap the `__init__` of an input: it may be made of a tensor or a variable of K, whose shape and dtype it has.
 
-    The default graph computes models of it with this tensor; `fit` and `predict` take arrays for it.
+    The default graph computes models of it with this tensor; `fit` and `predict` take arrays for it.  Of a sparse one,
+    layers of the program get the sparse tensor, and layers of Keras a dense one.
     """
 
     @functools.wraps(init)
-    def call(self: Any, *args: Any, input_tensor: Any = None, **kwargs: Any) -> None:
+    def call(self: Any, *args: Any, input_tensor: Any = None, sparse: Any = None, **kwargs: Any) -> None:
         if input_tensor is None or isinstance(input_tensor, keras.KerasTensor):
             init(self, *args, input_tensor=input_tensor, **kwargs)
+            made = self._inbound_nodes[0].outputs[0]
+            self.sparse = made._sparse = made.sparse or bool(sparse and keras.config.backend() == "dovetail")
             return
         name, shape = kwargs.get("name"), kwargs.get("batch_shape") or K.int_shape(input_tensor)
         made = keras.KerasTensor(shape, K.dtype(input_tensor), name=name)
@@ -222,6 +229,7 @@ OTHER_INITS = {  # class → the change of its `__init__`
     Operation: with_slashes,
     keras.layers.InputLayer: _of_any_tensor,
     Functional: _of_single_tensors,
+    keras.random.SeedGenerator: made_once,
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import keras
 
 from dovetail.autodiff.recorder import Recorder
+from dovetail.compat.kept import kept_by
 from dovetail.core.base.scopes import Scoped, scopes
 from dovetail.core.values.recording import Record
 from dovetail.core.values.variable import Variable
@@ -125,14 +126,17 @@ def _recorded(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_present_values(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `call`: afterwards the layer has its variables again, for which `self.w -= x` had set a tensor."""
+    """Wrap `call`: afterwards the layer has its variables again, for which `self.w -= x` had set a tensor.
+
+    The layer keeps the random state of layers that `call` makes.
+    """
 
     @functools.wraps(call)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         built = vars(self).get(BUILT)
         own = {name: value for name, value in vars(self).items() if isinstance(value, keras.Variable)}
         try:
-            with nullcontext() if built is None else built.now():
+            with kept_by(self), nullcontext() if built is None else built.now():
                 return call(self, *args, **kwargs)
         finally:
             vars(self).update(own)

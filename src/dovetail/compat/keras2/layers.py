@@ -9,8 +9,11 @@ from traceback import walk_tb
 from typing import Any
 
 import keras
+import numpy as np
 
-from dovetail.compat.keras2 import built_tensors, words
+from dovetail import backend as K
+from dovetail.backend.feeding import map_sparse, sparse_placeholder
+from dovetail.compat.keras2 import built_tensors, recurrent, words
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.core.base.scopes import record_on
 from dovetail.core.base.tensor_shape import TensorShape
@@ -24,6 +27,8 @@ from dovetail.interop.layer_phase import in_set_phase
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask, tree
 
 OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
+
+MASKS = {"mask", "input_mask", "previous_mask"}  # the argument of `call` and `compute_mask`
 
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
@@ -72,9 +77,9 @@ def patches() -> Iterable[Patch]:
         stateful=False,
         dynamic=False,
         apply=lambda self, inputs, *args, **kwargs: self(inputs, *args, **kwargs),
-        batch_input_shape=property(lambda self: vars(self).get("_batch_input_shape")),
-        inbound_nodes=property(lambda self: self._inbound_nodes),
-        outbound_nodes=property(lambda self: self._outbound_nodes),
+        batch_input_shape=Own(lambda self: vars(self).get("_batch_input_shape")),
+        inbound_nodes=Own(lambda self: self._inbound_nodes),
+        outbound_nodes=Own(lambda self: self._outbound_nodes),
     )
     yield Patch(keras.layers.Wrapper, "weights", property(_of_the_layer_first))
     yield Patch(keras.layers.InputLayer, "input", property(lambda self: self.output))
@@ -140,11 +145,32 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
     if "get_output_shape_for" in vars(cls) and "compute_output_shape" not in vars(cls):
         cls.compute_output_shape = cls.get_output_shape_for
     if not cls.__module__.startswith(OF_KERAS):
+        recurrent.loop_over_steps(cls)
+        for name in {"call", "compute_mask"} & vars(cls).keys():
+            setattr(cls, name, _of_masks(vars(cls)[name]))
         built_tensors.prepare(cls)
         if "call" in vars(cls) and "compute_output_spec" not in vars(cls):
             cls.compute_output_spec = keras.layers.Layer.compute_output_spec  # an Embedding has one of its own
         if "compute_output_shape" in vars(cls):
             cls.compute_output_shape = _in_numbers(cls.compute_output_shape)
+
+
+def _of_masks(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `call` or `compute_mask`: the mask of several inputs is None if no input has one, not a list of None."""
+    if not inspect.isfunction(method) or MASKS.isdisjoint(inspect.signature(method).parameters):
+        return method
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs |= {name: _of_some(kwargs[name]) for name in MASKS & kwargs.keys()}
+        return method(self, *args[:1], *map(_of_some, args[1:]), **kwargs)
+
+    return call
+
+
+def _of_some(mask: Any) -> Any:
+    """A mask, or the masks of several inputs; None if no input has one."""
+    return None if isinstance(mask, (list, tuple)) and all(each is None for each in tree.flatten(mask)) else mask
 
 
 def _in_numbers(shape_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,7 +224,7 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
             return once(self, *args, **kwargs)
         except Exception as error:
             leaves = keras.tree.flatten((args, kwargs))
-            if not any(isinstance(leaf, keras.KerasTensor) and hasattr(leaf, "_computed_shape") for leaf in leaves):
+            if not any(map(_is_partly_known, leaves)):
                 raise
             try:
                 return _in_a_graph(self.call, args, kwargs)
@@ -208,6 +234,7 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
     def once(self: Any, *args: Any, **kwargs: Any) -> Any:
         is_lambda = isinstance(self, keras.layers.Lambda)
         if not is_lambda and not _is_of_the_program(type(self), "call"):
+            args, kwargs = keras.tree.map_structure(_dense_spec, (args, kwargs))
             return spec_of(self, *args, **kwargs)
         try:
             specs = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
@@ -249,9 +276,20 @@ def _with_dimensions(found: Any, declared: Any) -> Any:
     shape = [other if own is None else own for own, other in zip(found.shape, declared.shape, strict=True)]
     if shape and declared.shape[0] is None:
         shape[0] = None
-    merged = keras.KerasTensor(shape, found.dtype)
+    merged = keras.KerasTensor(shape, found.dtype, sparse=found.sparse)
     merged._computed_shape = found.shape
     return merged
+
+
+def _is_partly_known(value: Any) -> bool:
+    """Whether a value is a KerasTensor with unknown dimensions, or with some that `compute_output_shape` declared."""
+    return isinstance(value, keras.KerasTensor) and (None in value.shape or hasattr(value, "_computed_shape"))
+
+
+def _dense_spec(spec: Any) -> Any:
+    """A KerasTensor without the mark of a sparse one; another value itself."""
+    is_sparse = isinstance(spec, keras.KerasTensor) and spec.sparse
+    return keras.KerasTensor(tuple(spec.shape), spec.dtype) if is_sparse else spec
 
 
 def _spec_of_variable(variable: Variable) -> Any:
@@ -265,12 +303,23 @@ def _in_a_graph(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     def stand_in(value: Any) -> Any:
         if not isinstance(value, keras.KerasTensor):
             return value
-        shape = getattr(value, "_computed_shape", value.shape)
-        return graph.placeholder(TensorSpec((None, *shape[1:]) if shape else shape, as_dtype(value.dtype)))
+        shape = tuple(getattr(value, "_computed_shape", value.shape))
+        shape = (None, *shape[1:]) if shape else shape
+        if value.sparse:
+            return sparse_placeholder(graph, shape, value.dtype, None)
+        return graph.placeholder(TensorSpec(shape, as_dtype(value.dtype)))
 
     with record_on(()), graph.as_default():
         args, kwargs = keras.tree.map_structure(stand_in, (args, kwargs))
-        return keras.tree.map_structure(tensor_like, call(*args, **kwargs))
+        return keras.tree.map_structure(_spec_of_tensor, call(*args, **kwargs))
+
+
+def _spec_of_tensor(tensor: Any) -> Any:
+    return (
+        keras.KerasTensor(tuple(tensor.shape), str(tensor.dtype), sparse=True)
+        if K.is_sparse(tensor)
+        else tensor_like(tensor)
+    )
 
 
 def _is_of_the_program(cls: Any, name: str) -> bool:
@@ -280,10 +329,10 @@ def _is_of_the_program(cls: Any, name: str) -> bool:
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor.
+    """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor, but not in `tf.keras`.
 
     Arguments that are no tensors, as in `layer(x, True)`, may be positional.  A learning phase that is set says whether
-    the layer trains.
+    the layer trains.  Layers of Keras take sparse tensors as dense ones.
     """
 
     @functools.wraps(call)
@@ -291,11 +340,28 @@ def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
         if any(isinstance(arg, (bool, int, str)) for arg in args[1:]):
             names = list(inspect.signature(self.call).parameters)
             args, kwargs = args[:1], dict(zip(names[1:], args[1:], strict=False)) | kwargs
+        if not _takes_sparse(self):
+            args, kwargs = map_sparse(K.to_dense, args), map_sparse(K.to_dense, kwargs)
+        elif isinstance(self, keras.Model):
+            args = _alike(args)
         results = call(self, *args, **in_set_phase(self, args, kwargs))
-        is_own = not type(self).__module__.startswith(("keras.", "dovetail."))
-        return results[0] if is_own and type(results) is list and len(results) == 1 else results
+        unpacks = not (words.of_tensorflow or type(self).__module__.startswith(("keras.", "dovetail.")))
+        return results[0] if unpacks and type(results) is list and len(results) == 1 else results
 
     return unpacked
+
+
+def _alike(inputs: Any) -> Any:
+    """Inputs of a model; arrays beside tensors become tensors."""
+    if not any(map(keras.ops.is_tensor, tree.flatten(inputs))):
+        return inputs
+    made = keras.ops.convert_to_tensor
+    return tree.map_structure(lambda each: made(each) if isinstance(each, np.ndarray) else each, inputs)
+
+
+def _takes_sparse(layer: Any) -> bool:
+    """Whether a layer runs functions of a program, which may take sparse tensors."""
+    return isinstance(layer, (keras.Model, keras.layers.Lambda)) or _is_of_the_program(type(layer), "call")
 
 
 def _of_the_layer_first(self: Any) -> list[Any]:

@@ -97,7 +97,7 @@ def _with_old_params(set_params: Callable[..., None]) -> Callable[..., None]:
     def call(self: Any, params: Any) -> None:
         given = vars(self).get(OF_FIT)
         if given is not None:
-            names = list(self.model.metrics_names)
+            names = list(self.model.metrics_names) if self.model else []  # a program's set_model may do nothing
             more = [f"val_{name}" for name in names] if given["do_validation"] else []
             params = {**params, **given, "metrics": names + more, "nb_epoch": params.get("epochs")}
         set_params(self, params)

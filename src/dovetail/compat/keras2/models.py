@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ import keras
 import numpy as np
 
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.core.base.scopes import scopes
 from dovetail.core.values.variable import Variable
 from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.keras_files.building import built
@@ -27,6 +29,7 @@ RENAMED = {
     "layers_by_depth": "_operations_by_depth",
     "_layers_by_depth": "_operations_by_depth",
 }
+UNIQUE = "_unique_output_names"  # the attribute of a model
 
 
 def patches() -> Iterable[Patch]:
@@ -42,8 +45,13 @@ def patches() -> Iterable[Patch]:
         reset_states=_reset_states,
         stateful=property(lambda self: any(getattr(layer, "stateful", False) for layer in self.layers)),
         uses_learning_phase=property(lambda self: any(map(_is_other_in_training, self._flatten_layers()))),
-        **dict.fromkeys(("input_layers", "_input_layers"), _layers_of("inputs")),
-        **dict.fromkeys(("output_layers", "_output_layers"), _layers_of("outputs")),
+        **dict.fromkeys(("input_layers", "_input_layers"), _places_of("inputs", "operation")),
+        **dict.fromkeys(("output_layers", "_output_layers"), _places_of("outputs", "operation")),
+        **{
+            f"{end}_layers_{part}_indices": _places_of(f"{end}s", f"{part}_index")
+            for end in ("input", "output")
+            for part in ("node", "tensor")
+        },
         **{old: Own(lambda self, new=new: getattr(self, new)) for old, new in RENAMED.items()},
         _feed_input_shapes=_shapes_of("inputs"),
         _feed_output_shapes=_shapes_of("outputs"),
@@ -56,15 +64,29 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.metrics.Metric, "reset_states", lambda self: self.reset_state())
     yield Patch(Functional, "__call__", _call)
     yield Patch(Functional, "_standardize_inputs", _of_one(Functional._standardize_inputs))
+    yield Patch(Functional, "output_names", property(lambda self: vars(self)[UNIQUE], _set_unique_names))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
     yield Patch(Functional, "_losses", property(_get_losses, _set_losses))
+    yield Patch(Functional, "losses", property(_losses))
     yield from methods(
         keras.models,
         Input=keras.Input,
         model_from_config=model_from_config,
         model_from_json=lambda text, custom_objects=None: model_from_config(json.loads(text), custom_objects),
     )
+
+
+def _set_unique_names(self: Any, names: list[str]) -> None:
+    """Set the names of outputs; a layer that gives several of them has a number in all but its first name.
+
+    Source: `tf_keras.src.engine.functional.Functional._set_output_names`.
+    """
+    unique: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{number}" for number in itertools.count(1))
+        unique.append(next(each for each in itertools.chain([name], numbered) if each not in unique))
+    vars(self)[UNIQUE] = unique
 
 
 def _names(tensors: Iterable[Any]) -> list[str]:
@@ -110,9 +132,9 @@ def _is_other_in_training(layer: Any) -> bool:
     return isinstance(layer, IN_TRAINING) or drops or (is_own and layer._call_has_training_arg and not layer._layers)
 
 
-def _layers_of(tensors: str) -> property:
-    """Make a property for the layers whose results some tensors of a model are."""
-    return property(lambda self: [each._keras_history.operation for each in getattr(self, tensors)])
+def _places_of(tensors: str, part: str) -> property:
+    """Make a property for the layers whose results some tensors of a model are, or for their numbers there."""
+    return property(lambda self: [getattr(each._keras_history, part) for each in getattr(self, tensors)])
 
 
 def _shapes_of(tensors: str) -> property:
@@ -201,6 +223,17 @@ def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
             keras.layers.Layer.add_loss(self, loss)
 
 
+def _losses(self: Any) -> list[Any]:
+    """The losses; those that `add_loss` was given are tensors of the model, until a run computes them."""
+    ends = [] if scopes().graphs else _ends(self)
+    computed = super(Functional, self).losses
+    return [*computed, *(end for end in ends if _is_loss(end) and not end._keras_history.operation.losses)]
+
+
+def _is_loss(end: Any) -> bool:
+    return isinstance(end._keras_history.operation, AddLoss)
+
+
 def _get_losses(self: Any) -> list[Any]:
     try:
         return vars(self)["_losses"]
@@ -211,7 +244,7 @@ def _get_losses(self: Any) -> list[Any]:
 def _set_losses(self: Any, losses: list[Any]) -> None:
     """Set the private list of losses.  Programs of Keras 2 empty it, to take out the losses that they added."""
     vars(self)["_losses"] = losses
-    others = [end for end in _ends(self) if not isinstance(end._keras_history.operation, AddLoss)]
+    others = [end for end in _ends(self) if not _is_loss(end)]
     if len(others) < len(_ends(self)):
         _run_to(self, others)
 

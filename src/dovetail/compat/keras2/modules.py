@@ -52,6 +52,11 @@ MODULES: dict[str, tuple[Any, ...]] = {
     "legacy.layers": (keras.layers,),
     "legacy.interfaces": (imported.INTERFACES,),
     "optimizers.legacy": (keras.optimizers,),
+    **dict.fromkeys(
+        ("optimizer_v2", "optimizer_v2.optimizer_v2"),
+        (SimpleNamespace(OptimizerV2=keras.optimizers.Optimizer), keras.optimizers),
+    ),
+    "backend_config": (keras.backend,),
     "wrappers.scikit_learn": (scikit_learn,),
     "applications.mobilenetv2": (keras.applications.mobilenet_v2,),
     "preprocessing.text": (texts,),

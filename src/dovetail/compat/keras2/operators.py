@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
+import numpy as np
 
 from dovetail.compat.keras2.patches import Patch
 from dovetail.edit.graph import GraphTensor
@@ -37,10 +38,11 @@ def _leaving_graphs(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _at_tensors(take: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `__getitem__`: indices may be tensors, of a graph or of the model."""
+    """Wrap `__getitem__`: indices may be numbers of NumPy, or tensors, of a graph or of the model."""
 
     @functools.wraps(take)
     def call(self: Any, key: Any) -> Any:
+        key = tree.map_structure(lambda part: part.item() if isinstance(part, np.integer) else part, key)
         parts = tree.flatten([(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in tree.flatten(key)])
         is_known = not any(isinstance(part, (GraphTensor, keras.KerasTensor)) for part in parts)
         return take(self, key) if is_known else getitem(self, key)

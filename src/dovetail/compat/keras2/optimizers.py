@@ -17,13 +17,17 @@ import keras
 import numpy as np
 
 from dovetail import backend as K
+from dovetail.autodiff.tape import GradientTape
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.compat.keras2.resource_steps import operations_of_steps, prepare, steps_by_resources
 from dovetail.compat.keras2.words import named
 from dovetail.core.base.scopes import not_building, record_on
 from dovetail.core.values.value_kinds import kind_of
 from dovetail.functions.function import function
-from dovetail.sessions.session_graph import open_default_graph
+from dovetail.graph.nesting import outermost_of
+from dovetail.graph.operation import GraphTensor
+from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
 SCHEDULE_DECAY = 0.004  # of Nadam's momentum; in Keras 3 it is 1
@@ -59,6 +63,8 @@ def patches() -> Iterable[Patch]:
         _backend_update_step=_with_decay(base._backend_update_step),
         get_gradients=_get_gradients,
         get_updates=_get_updates,
+        minimize=_minimize,
+        apply_gradients=_in_sessions(base.apply_gradients),
         _check_variables_are_known=_get_to_know,
         __init_subclass__=classmethod(_run_own_updates),
     )
@@ -119,12 +125,19 @@ def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the base class' `__init__`: the rate may be missing, or any real number; gradients may be clipped twice."""
+    """Wrap the base class' `__init__`: the rate may be missing, or any real number; gradients may be clipped twice.
+
+    The first argument is the name for classes in the words of tf.keras.
+    """
 
     @functools.wraps(init)
     def call(self: Any, learning_rate: Any = RATE, *args: Any, clipvalue: Any = None, **kwargs: Any) -> None:
+        decay = kwargs.pop("decay", None)
+        if isinstance(learning_rate, str) and steps_by_resources(self):
+            kwargs.setdefault("name", learning_rate)
+            learning_rate = kwargs.pop("lr", RATE)
         init(self, float(learning_rate) if isinstance(learning_rate, Real) else learning_rate, *args, **kwargs)
-        self.clipvalue = clipvalue
+        self.clipvalue, self._initial_decay = clipvalue, decay or 0.0
 
     return call
 
@@ -163,17 +176,63 @@ def _get_updates(self: Any, *args: Any, **kwargs: Any) -> list[Any]:
     has_constraints = len(args) == 3 or "constraints" in kwargs
     given = named(["params", "constraints", "loss"] if has_constraints else ["loss", "params"], args, kwargs)
     loss, params = given["loss"], list(given["params"])
-    gradients = _function("gradients")(_in_default_graph(loss), params)
+    return _updates(self, _function("gradients")(_in_default_graph(loss), params), params)
+
+
+def _updates(self: Any, gradients: list[Any], params: list[Any]) -> list[Any]:
+    """The updates of a step by gradients of a graph."""
     if self.built:
         self._check_variables_are_known(params)
     else:
         self.build(params)
-    with keras.StatelessScope() as scope:
+    with keras.StatelessScope() as scope, operations_of_steps() as made:
         self.apply(gradients, params)
     after = (
         (variable, scope.get_current_value(variable)) for variable in (*self._trainable_variables, *self.variables)
     )
-    return [_function("update")(variable, value) for variable, value in after if value is not None]
+    return [*made, *(_function("update")(variable, value) for variable, value in after if value is not None)]
+
+
+def _minimize(
+    self: Any, loss: Any, var_list: Any, grad_loss: Any = None, name: str | None = None, tape: Any = None
+) -> Any:
+    """Take a step that lowers a loss; in a session graph, make the operation of the step.
+
+    Args:
+        loss: a function, a tensor of a graph, or a tensor that `tape` has recorded.
+        var_list: the variables, or a function that returns them.
+        grad_loss: the gradient by the loss.
+
+    Source: `tf.keras.optimizers.legacy.Optimizer.minimize`.
+    """
+    if callable(loss):
+        with GradientTape() as tape:
+            loss = loss()
+    variables = list(var_list() if callable(var_list) else var_list)
+    if tape is not None:
+        gradients = tape.gradient(loss, variables, grad_loss)
+    else:
+        gradients = _function("gradients")(loss if grad_loss is None else loss * grad_loss, variables)
+    return self.apply_gradients(zip(gradients, variables, strict=True), name)
+
+
+def _in_sessions(apply_gradients: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `apply_gradients`: for gradients of a session graph it makes the operation of a step, as in TensorFlow 1."""
+
+    @functools.wraps(apply_gradients)
+    def call(self: Any, grads_and_vars: Any, name: str | None = None, **aggregation: Any) -> Any:
+        given = [(_in_default_graph(gradient), variable) for gradient, variable in grads_and_vars]
+        pairs = [(gradient, variable) for gradient, variable in given if gradient is not None]
+        graphs = [outermost_of(gradient.graph) for gradient, _ in pairs if type(gradient) is GraphTensor]
+        if not graphs or not isinstance(graphs[0], SessionGraph):
+            return apply_gradients(self, given)
+        from dovetail.compat.tensorflow.names.graph.graph import group  # Keras' programs need none of these names
+
+        with graphs[0].as_default():
+            updates = _updates(self, [gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+            return group(*updates, name=name)
+
+    return call
 
 
 def _with_epsilon_outside(update_step: Callable[..., None]) -> Callable[..., None]:
@@ -284,7 +343,8 @@ def _get_to_know(self: Any, variables: Iterable[Any]) -> None:
 
 
 def _run_own_updates(cls: Any, **options: Any) -> None:
-    """Make Keras 3 train by the `get_updates` that a class defines, unless it also defines `update_step`."""
+    """Make Keras 3 train by the steps that a class defines in other words, unless it also defines `update_step`."""
+    prepare(cls)
     if "get_updates" in vars(cls):
         cls.get_updates = _of_the_default_graph(cls.get_updates)
         if "update_step" not in vars(cls):
@@ -295,11 +355,17 @@ def _run_own_updates(cls: Any, **options: Any) -> None:
 
 
 def _of_the_default_graph(get_updates: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `get_updates`: for a loss of a Keras model it opens the default graph, which records the updates."""
+    """Wrap `get_updates`: for a loss of a Keras model it opens the default graph, which records the updates.
+
+    Up to Keras 2.0 it also took constraints.  It gets none where Keras 3 trains, which applies them after the step.
+    """
+    parameters = inspect.signature(get_updates).parameters
 
     @functools.wraps(get_updates)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = {name: _in_default_graph(value) for name, value in kwargs.items()}
+        if not args and "constraints" in parameters:
+            given.setdefault("constraints", {})
         return get_updates(self, *map(_in_default_graph, args), **given)
 
     return call

@@ -36,7 +36,7 @@ def noting(compile: Callable[..., None]) -> Callable[..., None]:
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         compile(self, *args, **kwargs)
         vars(self)["_is_read"] = isinstance(self, (Functional, keras.Sequential)) and any(
-            map(_reads, tree.flatten((args, kwargs)))
+            map(reads, tree.flatten((args, kwargs)))
         )
 
     return call
@@ -117,11 +117,11 @@ def _in_the_run(update_state: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _reads(function: Any, depth: int = 4) -> bool:
+def reads(function: Any, depth: int = 4) -> bool:
     """Whether a function, or one that it mentions, mentions a tensor of a model."""
     if isinstance(function, keras.KerasTensor) or function is HISTORY or not depth:
         return bool(depth)
-    return any(_reads(each, depth - 1) for each in _mentioned(function))
+    return any(reads(each, depth - 1) for each in _mentioned(function))
 
 
 def _mentioned(function: Any) -> Iterator[Any]:

@@ -1,8 +1,9 @@
-"""The base of recurrent layers up to Keras 2.1: a class defines `step`, and K loops over it."""
+"""Recurrent layers up to Keras 2.1: a class of `Recurrent`, or of `LSTM`, defines `step`, and K loops over it."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +129,43 @@ class Recurrent(keras.layers.Layer, metaclass=_Kind):
         """The arguments of the layer."""
         names = "return_sequences", "return_state", "go_backwards", "stateful", "unroll"
         return super().get_config() | {name: getattr(self, name) for name in names}
+
+
+# -- classes of LSTM, GRU and SimpleRNN --------------------------------------------------------------------------------
+
+GATES = {keras.layers.LSTM: 4, keras.layers.GRU: 3, keras.layers.SimpleRNN: 1}
+
+
+def loop_over_steps(cls: Any) -> None:
+    """Let a program's class of one of Keras' layers loop over the `step` that it defines, as up to Keras 2.0.
+
+    Keras 3 loops over a cell, which has no such step.  `build` makes `states`, and the weights that `step` reads.
+    """
+    if "step" not in vars(cls) or not issubclass(cls, tuple(GATES)):
+        return
+    of_the_program = itertools.takewhile(lambda base: base not in GATES, cls.__mro__)
+    own = {name for base in of_the_program for name in vars(base)}
+    names = "call", "compute_output_shape", "compute_mask", "get_initial_state", "reset_states", "_units"
+    loop = {name: vars(Recurrent)[name] for name in names}
+    loop |= {"preprocess_input": _products_of_gates, "get_constants": _masks_of_gates}
+    for name in loop.keys() - own:
+        setattr(cls, name, loop[name])
+
+
+def _products_of_gates(self: Any, inputs: Any, training: Any = None) -> Any:
+    """The products of all steps with the kernels of the gates."""
+    return time_distributed_dense(inputs, self.kernel, self.bias, self.dropout, training=training)
+
+
+def _masks_of_gates(self: Any, inputs: Any, training: Any = None) -> list[Any]:
+    """What `step` multiplies the inputs and the state by, for each gate; dropout leaves out parts of the state."""
+    gates = next(count for cls, count in GATES.items() if isinstance(self, cls))
+    masks = ones = [K.cast_to_floatx(1.0)] * gates
+    if 0 < self.recurrent_dropout < 1:
+        full = K.ones_like(K.tile(inputs[:, 0, :1], [1, self.units]))
+        parts = [K.dropout(full, self.recurrent_dropout) for _ in range(gates)]
+        masks = [K.in_train_phase(part, full, training=training) for part in parts]
+    return [ones, masks]
 
 
 def _of_phase(method: Callable[..., Any], inputs: Any, training: Any) -> Any:

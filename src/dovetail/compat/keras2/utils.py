@@ -1,4 +1,4 @@
-"""Functions of `keras.utils` of Keras 1 and 2 that Keras 3 lacks."""
+"""Functions of `keras.utils` and `keras.engine` of Keras 1 and 2 that Keras 3 lacks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import keras
 import numpy as np
 
 from dovetail.compat.keras2.words import in_old_words
+from dovetail.core.base.errors import op_error
 from dovetail.interop.privates import (
     file_utils,
     io_utils,
@@ -288,6 +289,39 @@ class OrderedEnqueuer(GeneratorEnqueuer):
                 random.shuffle(order)
             yield from (self.sequence[i] for i in order)
             self.sequence.on_epoch_end()
+
+
+# -- engine.topology --------------------------------------------------------------------------------------------------
+
+
+class Node:
+    """The node that a program makes for its own kind of input layer; Keras' `InputLayer` stands for the layer.
+
+    Args:
+        outbound_layer: the program's layer, whose `inbound_nodes` get the node.
+        inbound_layers: must be empty.
+        node_indices, tensor_indices, input_tensors: ignored.
+        output_tensors: placeholders, for each of which there is an input of the same shape.
+
+    Raises:
+        NotImplementedError: there are inbound layers.
+
+    Source: `keras.engine.topology.Node` of Keras 2.1.
+    """
+
+    def __init__(
+        self, outbound_layer: Any, inbound_layers: Any, node_indices: Any, tensor_indices: Any, input_tensors: Any,
+        output_tensors: Any, *masks_and_shapes: Any, **more: Any,
+    ) -> None:  # fmt: skip
+        if inbound_layers:
+            problem = "a layer that is called on the tensors of others makes its node itself: call the layer."
+            raise op_error(NotImplementedError, "Node", problem, f"inbound_layers={inbound_layers!r}")
+        self.outbound_layer = outbound_layer
+        self.output_tensors = self.input_tensors = [
+            keras.Input(batch_shape=tuple(each.shape), dtype=str(each.dtype), name=outbound_layer.name)
+            for each in output_tensors
+        ]
+        outbound_layer.inbound_nodes.append(self)
 
 
 # -- test_utils -------------------------------------------------------------------------------------------------------

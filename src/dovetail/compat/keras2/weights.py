@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -21,6 +22,7 @@ def patches() -> Iterable[Patch]:
     """Yield the changes of the base class of layers."""
     layer: Any = keras.layers.Layer
     yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
+    yield Patch(layer, "_get_regularization_losses", _of_all_weights(layer._get_regularization_losses))
     yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
     yield Patch(layer, "add_variable", lambda self, *args, **kwargs: self.add_weight(*args, **kwargs))
     yield Patch(KerasVariable, "__bool__", lambda self: True)  # programs ask `if self.bias:`
@@ -56,6 +58,11 @@ def _trained(layer: Any) -> Iterator[Any]:
         yield from (variable for variable in layer._trainable_variables if variable.trainable)
         for inner in layer._layers:
             yield from _trained(inner)
+
+
+def _of_all_weights(losses_of: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """Wrap the losses by which weights are regularized: those of frozen weights count, too."""
+    return functools.wraps(losses_of)(lambda self: losses_of(SimpleNamespace(trainable_weights=self.weights)))
 
 
 def _that_train(which: str) -> Callable[[Any], list[Any]]:

@@ -21,8 +21,11 @@ CONSTRUCTORS = {
     "LocallyConnected1D": ARGUMENTS["Conv1D"],
     "LocallyConnected2D": ARGUMENTS["Conv2D"],
     **dict.fromkeys(("MaxoutDense", "Highway"), ARGUMENTS["Dense"]),
-    "InputLayer": "input_dtype:dtype input_shape:shape batch_input_shape:batch_shape -sparse",  # SciPy's become dense
+    "InputLayer": "input_dtype:dtype input_shape:shape batch_input_shape:batch_shape",
 }
+
+# Arguments of any layer in Keras 2, in order; Keras 3 takes their names only.
+IN_ORDER = "trainable", "name", "dtype"
 
 # Layers whose `input_dim` is the size of each step.
 OF_STEPS = {"SimpleRNN", "LSTM", "GRU", "Conv1D", "TimeDistributed"}

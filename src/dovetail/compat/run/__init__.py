@@ -20,11 +20,13 @@ from dovetail.compat.run import notebook
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Change, Imports
-from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.old_builtins import old_builtins, with_arrays
+from dovetail.compat.run.old_names import proxies
 from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
+from dovetail.compat.run.suites import add_ons, packages_named, suite_files
 from dovetail.compat.run.temporary import after_keras, replaced
+from dovetail.compat.run.waits import asking, has_display
 from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use, find
 from dovetail.compat.tensorflow import graph_mode
@@ -35,7 +37,6 @@ from dovetail.core.base.scopes import DEFAULT_GRAPH
 VERSION_OF_TENSORFLOW_1 = "1.15.5"
 VERSION_OF_KERAS_2 = "2.3.1"
 GIVEN = "DOVETAIL_RUN"  # the variable that gives processes of a program the arguments of `running`, as JSON
-DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
 
 
 @dataclass
@@ -95,6 +96,14 @@ def _read(folders: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
         return [], []
 
 
+def _add(packages: Iterable[str], sources: list[Source], unread: list[Unread]) -> None:
+    """Read installed packages, too."""
+    more, more_unread = _read([*filter(None, map(_folder_of, packages))])
+    known = {os.path.realpath(source.path) for source in sources}
+    sources += [source for source in more if os.path.realpath(source.path) not in known]
+    unread += more_unread
+
+
 def _folder_of(package: str) -> Path | None:
     """The folder of an installed package, which is not imported."""
     spec = spec_of(package)
@@ -111,6 +120,8 @@ def running(
     steps: int | None = None,
     data: str | os.PathLike[str] | None = None,
     synthetic_data: bool = False,
+    strict: bool = False,
+    suite: Sequence[str] | None = None,
 ) -> Iterator[Program]:
     """Map the imports of an old program in the `with` block: Dovetail answers imports of `tensorflow` and `keras`.
 
@@ -122,6 +133,9 @@ def running(
         steps: how many steps of training each loop may take; None for all.
         data: the folder of files that it downloads; by default the one of `DOVETAIL_DATA`, then Keras' own.
         synthetic_data: whether their numbers are drawn instead; a line on stderr says so.
+        strict: whether names, keywords and arrays are those of the installed NumPy, SciPy and the like alone.
+        suite: the arguments of pytest, if it runs: the folder but for its examples, and what it imports, decides the
+            kind.  Installed packages that it imports are mapped if these import TensorFlow or Keras.
 
     Yields:
         The program: `decision` is its kind with the reason, `run` runs it.
@@ -153,19 +167,28 @@ def running(
     packages = tuple(dict.fromkeys(packages))
     real = path.resolve() if path and path.is_symlink() else path
     home = Path(folder or (real.parent if real else "."))
-    sources, unread = read_program(path, home) if path else _read([home] if not (kind or packages) else [])
-    inside, unread_inside = _read([*filter(None, map(_folder_of, packages))])
-    sources, unread = [*sources, *inside], [*unread, *unread_inside]
+    if path or suite is not None:
+        sources, unread = read_program(path or suite_files(suite or (), home), home)
+    else:
+        sources, unread = _read([home] if not (kind or packages) else [])
+    _add(packages, sources, unread)
     uses = find(sources)
     decision = decide(sources, uses, kind)
+    if suite is not None and (decision.kind != "keras3" or not decision.is_shown):
+        more = [name for name in (*packages_named(suite), *add_ons(sources)) if name not in packages]
+        _add(more, sources, unread)
+        packages, uses = (*packages, *more), find(sources)
+        decision = decision if decision.is_shown else decide(sources, uses, kind)
     with ExitStack() as stack:
         trees = [tree for source in sources for _, tree in source.parts]
-        names = {name for tree in trees for name in names_of_steps(tree)} if steps else set()
+        names = names_of_steps(*trees) if steps else set()
         changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
         changes += [partial(with_shapes, reader=reader_of(uses))] if decision.kind == "tf1" else []
-        changes += [with_arrays] if decision.kind != "keras3" else []
-        imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
-        vars(imports.builtins).update(old_builtins(trees) if decision.kind != "keras3" else {})
+        changes += [with_arrays] if decision.kind != "keras3" and not strict else []
+        old_names = {} if strict else proxies(uses, stack)
+        imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, old_names, changes))
+        own = old_builtins(trees) if decision.kind != "keras3" else {}
+        vars(imports.builtins).update(own, **dict.fromkeys({"input"} | ({"raw_input"} & own.keys()), asking()))
         _process(stack)
         if decision.kind != "keras3":  # Keras on another library would not know the TensorFlow that the program gets
             stack.enter_context(after_keras(partial(_on_dovetail, stack)))
@@ -182,6 +205,7 @@ def running(
             places = {"target": path, "folder": home, "data": data}
             given: dict[str, Any] = {name: place and os.path.abspath(place) for name, place in places.items()}
             options = {"kind": decision.kind, "packages": packages, "steps": steps, "synthetic_data": synthetic_data}
+            options["strict"] = strict
             _processes(stack, given | options)
         yield Program(path, decision, uses, unread, imports)
 
@@ -259,5 +283,5 @@ def _process(stack: ExitStack) -> None:
     stack.enter_context(replaced(sys.modules, "__main__", sys.modules["__main__"]))
     for setting in (DEFAULT_GRAPH, graph_mode.IS_EAGER):
         stack.callback(setting.set, setting.get())
-    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, DISPLAYS)):
+    if not has_display() and not os.environ.get("MPLBACKEND"):
         stack.enter_context(replaced(os.environ, "MPLBACKEND", "Agg"))

@@ -53,8 +53,8 @@ OLD_ARGUMENTS = {
     "W_regularizer U_regularizer b_regularizer W_constraint U_constraint b_constraint dropout_W dropout_U inner_init "
     "inner_activation forget_bias_init consume_less batch_input_shape max_q_size pickle_safe filter_length "
     "subsample_length pool_length show_accuracy",
-    r"layers\.(?!Embedding).+": "output_dim",
-    r"layers\..+": "init subsample bias weights mode atrous_rate",
+    r"layers\.(?!Embedding).+": "output_dim input_dim",
+    r"layers\.(?!Random).+": "init subsample bias weights mode atrous_rate",
     r"optimizers\..+": "lr decay",
     r"models\.Model|Model": "input output",
     r"callbacks\..+": "period write_grads",
@@ -62,7 +62,8 @@ OLD_ARGUMENTS = {
 # Methods and attributes of models and layers that Keras 3 lacks.
 OLD_ATTRIBUTES = re.compile(
     r"\.((fit|evaluate|predict)_generator|predict_classes|_make_\w+_function|get_(in|out)put_(shape_|mask_)?at"
-    r"|(in|out)bound_nodes|uses_learning_phase|reset_states|metrics_tensors|total_loss|output_shape|_keras_shape)"
+    r"|(in|out)bound_nodes|(in|out)put_layers(_(node|tensor)_indices)?|uses_learning_phase|reset_states|metrics_tensors"
+    r"|total_loss|output_shape|_keras_shape)"
 )
 
 

@@ -18,10 +18,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from dovetail.compat.run import shapes
+from dovetail.compat.source.outside import OURS, folders, takes_keras
 from dovetail.compat.source.sources import NOT_THE_USERS, starts
 from dovetail.core.base.hooks import hooks
 
@@ -31,6 +33,8 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow(?:_core)?\.contrib\.keras(?:\.python\.keras)?(?P<inner>\..+)?": "{view}.keras{inner}",
     r"tensorflow\.contrib\.learn\.python\.learn\.datasets(?P<inner>\..+)?": "{view}.contrib.learn.datasets{inner}",
     r"tensorflow\.contrib\.layers\.python\.layers\.utils": "{view}.contrib.layers.utils",
+    r"tensorflow(?:_core)?(?P<inner>\.contrib\.layers\.python(?:\.layers(?:\..+)?)?)": "{view}{inner}",
+    r"tensorflow(?:_core)?\.contrib\.slim\.python\.slim(?P<inner>\.nets(?:\..+)?)": "{view}.contrib.slim{inner}",
     r"tensorflow(?:_core)?(?P<inner>\.contrib\.\w+)\.python(?:\..+)?": "{view}{inner}",  # its private modules
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
@@ -49,8 +53,6 @@ NEW_LAYERS = {
     "Normalization", "RMSNormalization", "Rescaling", "Resizing", "SpectralNormalization", "StringLookup",
     "TextVectorization", "UnitNormalization",
 }  # fmt: skip
-
-OURS = {"dovetail", "keras_dovetail"}  # packages that are never the program's
 
 Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file
 
@@ -104,7 +106,11 @@ class Imports:
         """
         root = name.partition(".")[0]
         if level or (self.target(root) is None and root not in self.proxies):
-            return builtins.__import__(name, globals, locals, fromlist or (), level)
+            try:
+                return builtins.__import__(name, globals, locals, fromlist or (), level)
+            except ImportError as error:
+                self._tell(error)
+                raise
         module = self.import_module(name)
         if not fromlist:
             return self._above(module, name)
@@ -125,8 +131,13 @@ class Imports:
         root, *parts = name.split(".")
         if root in self.proxies:
             try:
+                importlib.import_module(name)  # pickle looks for it in sys.modules
+            except ModuleNotFoundError as error:
+                if not str(error.name).startswith(f"{root}."):  # else only older versions had the module
+                    raise
+            try:
                 return functools.reduce(getattr, parts, self.proxies[root])
-            except AttributeError:  # it is not imported yet
+            except AttributeError:
                 return importlib.import_module(name)
         target = self.target(name)
         if target is None:
@@ -169,6 +180,19 @@ class Imports:
             options.setdefault("loader", _Loader(name, os.path.abspath(location), imports=self))
         return importlib.util.spec_from_file_location(name, location, **options)
 
+    def _tell(self, error: ImportError) -> None:
+        """Name the package, in an error about TensorFlow or Keras that it imports by itself, and the option for it."""
+        trace, package = error.__traceback__, ""
+        while trace is not None:
+            name = str(trace.tb_frame.f_globals.get("__name__"))
+            root = name.partition(".")[0]
+            if root not in (*OURS, "importlib") and self.target(root) is None:
+                package = "" if name in (*self.loaded, "__main__") else root
+            trace = trace.tb_next
+        about = (error.name or "").partition(".")[0]
+        if package and self.target(about) and not hasattr(error, "__notes__"):
+            error.add_note(f"{package} imports {about} by itself; `dovetail run --map {package}` gives it Dovetail's.")
+
     def _above(self, module: Any, name: str) -> Any:
         """The first module of a dotted name, with the last one at its end, also if that is elsewhere here."""
         first, *parts = name.split(".")
@@ -195,7 +219,9 @@ class Imports:
         inside = [path[len(folder) :] for folder in self.folders if path.startswith(folder)]
         added = [folder for folder in sys.path if folder not in self._places]  # by the program
         inside += [path for folder in added if path.startswith(os.path.join(os.path.realpath(folder), ""))]
-        return bool(inside) and {*NOT_THE_USERS}.isdisjoint(inside[0].split(os.sep))
+        if inside:
+            return {*NOT_THE_USERS}.isdisjoint(inside[0].split(os.sep))
+        return any(takes_keras(_package(folder, path)) for folder in folders() if path.startswith(folder))
 
     def __enter__(self) -> Imports:
         self._finder = Finder(self)
@@ -206,6 +232,11 @@ class Imports:
         sys.meta_path.remove(self._finder)
         for name in self.loaded:
             sys.modules.pop(name, None)
+
+
+def _package(folder: str, path: str) -> Path:
+    """The package, or the module, of a file somewhere below a folder of `sys.path`."""
+    return Path(folder, path[len(folder) :].partition(os.sep)[0])
 
 
 def _beside(module: ModuleType, **names: Any) -> ModuleType:

@@ -33,7 +33,13 @@ def trees(path: Path) -> Iterator[tuple[str, ast.Module]]:
         except SyntaxError as error:
             error.filename = name
             raise
+        if number is not None or b"get_ipython" in code:
+            tree.body.sort(key=lambda node: not _is_of_future(node))  # IPython takes them anywhere in a cell
         yield name, tree
+
+
+def _is_of_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 class Shell:

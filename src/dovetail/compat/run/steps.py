@@ -14,10 +14,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from dovetail.compat.source.trees import at, own
 from dovetail.core.values.structure import flatten
 from dovetail.graph.walk import backward
 
@@ -26,7 +28,7 @@ MAKES = {"minimize", "apply_gradients", "create_train_op", "optimize_loss"}  # a
 TRAINS = {"train_on_batch"}
 FITS = {"fit": 5, "fit_generator": 4}  # method → the place of its callbacks
 LIKE_TRAINING = re.compile(r"(train|optim|solver|minimi[sz]e|update)|^(opt|step)(_|$)|_(opt|step)$", re.IGNORECASE)
-SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+ASSIGNS = "Assign", "Apply", "ResourceApply"  # types of operations in files of TensorFlow
 
 _SITES = itertools.count()
 
@@ -60,18 +62,25 @@ def limited(tree: ast.Module, steps: int, names: Iterable[str] = ()) -> ast.Modu
     return ast.fix_missing_locations(tree)
 
 
-def names_of_steps(tree: ast.Module) -> set[str]:
-    """The names of a file's functions that take a step: of `tf.function` with an optimizer, of K with updates.
+def names_of_steps(*trees: ast.Module) -> set[str]:
+    """The names of functions that take a step: of each `tf.function` that calls an optimizer, also through others.
+
+    Args:
+        trees: the files that may call each other's functions.
 
     Example:
-        >>> names_of_steps(ast.parse("train = K.function([x], [loss], updates)"))
-        {'train'}
+        >>> names_of_steps(ast.parse("@tf.function\\ndef f(): g()\\ndef g(): optimizer.minimize(loss)"))
+        {'f'}
     """
-    every = [*ast.walk(tree)]
-    functions = [node for node in every if isinstance(node, ast.FunctionDef) and _is_traced(node)]
-    updates = [node for node in every if isinstance(node, ast.Assign) and _updates(node.value)]
-    names = {name for node in updates for target in node.targets for name in _names(target)}
-    return names | {node.name for node in functions if MAKES & {_last(part.func) for part in _calls(node)}}
+    every = [node for tree in trees for node in ast.walk(tree)]
+    functions = [node for node in every if isinstance(node, ast.FunctionDef)]
+    calls = [(node.name, {_last(call.func) for call in _calls(node)}) for node in functions]
+    makers = {*MAKES}
+    while more := {name for name, called in calls if called & makers} - makers:
+        makers |= more
+    traced = {node.name for node in functions if _is_traced(node)} & makers
+    assigned = [node for node in every if isinstance(node, ast.Assign) and _wraps(node.value, makers)]
+    return traced | {name for node in assigned for target in node.targets for name in _names(target)}
 
 
 class _Limiter(ast.NodeTransformer):
@@ -83,7 +92,9 @@ class _Limiter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         around = self.is_suspended
-        self.is_suspended = any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in _own(node))
+        self.is_suspended = any(
+            isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in own(ast.iter_child_nodes(node))
+        )
         self.generic_visit(node)
         self.is_suspended = around
         return node
@@ -108,11 +119,15 @@ class _Limiter(ast.NodeTransformer):
         name = _last(node.func)
         if name in self.trains:
             return _call("did_step", node, node)
+        if _updates(node):
+            return _call("Step", node, node)
         if name in MAKES:
             return _call("made", node, node)
         if isinstance(node.func, ast.Attribute) and name == "run":
             given = [name for argument in [node.func.value, *node.args[:1]] for name in _names(argument)]
             node.func = _call("running", node.func, node.func, ast.Constant(any(map(LIKE_TRAINING.search, given))))
+        elif isinstance(node.func, ast.Attribute) and name == "make_callable":
+            node.func = _call("making", node.func, node.func)
         elif isinstance(node.func, ast.Attribute) and name in FITS:
             numbers = map(ast.Constant, (FITS[name], next(_SITES), self.steps))
             node.func = _call("fitting", node.func, node.func, *numbers)
@@ -122,15 +137,7 @@ class _Limiter(ast.NodeTransformer):
 def _call(name: str, place: ast.expr | ast.stmt, *arguments: ast.expr) -> ast.Call:
     """A call of this module's function, at the place of a node."""
     function = ast.Attribute(ast.Name(HERE, ast.Load()), name, ast.Load())
-    return ast.fix_missing_locations(ast.copy_location(ast.Call(function, [*arguments], []), place))
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a function that belong to no function inside it."""
-    for part in ast.iter_child_nodes(node):
-        if not isinstance(part, SCOPES):
-            yield part
-            yield from _own(part)
+    return at(place, ast.Call(function, [*arguments], []))
 
 
 def _is_traced(node: ast.FunctionDef) -> bool:
@@ -138,14 +145,22 @@ def _is_traced(node: ast.FunctionDef) -> bool:
     return any("function" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
+def _wraps(node: ast.expr, names: set[str]) -> bool:
+    """Whether a value is `tf.function` of a function of these names."""
+    return isinstance(node, ast.Call) and _last(node.func) == "function" and not names.isdisjoint(_given(node))
+
+
+def _given(call: ast.Call) -> Iterator[str]:
+    """The names in the first argument of a call."""
+    return _names(call.args[0]) if call.args else iter(())
+
+
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
-def _updates(node: ast.expr) -> bool:
-    """Whether a value is a function of K that trains: it has updates."""
-    if not isinstance(node, ast.Call):
-        return False
+def _updates(node: ast.Call) -> bool:
+    """Whether a call makes a function of K that trains: it has updates."""
     has_updates = len(node.args) > 2 or any(keyword.arg == "updates" for keyword in node.keywords)
     return _last(node.func) == "function" and has_updates
 
@@ -254,21 +269,62 @@ def running(run: Callable[..., Any], looks_like_training: bool) -> Callable[...,
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        fetches = [getattr(run, "__self__", None), *args[:1], kwargs.get("fetches")]
-        if any(map(_trains, flatten(fetches)[0])) or (looks_like_training and not _MADE):
+        session = getattr(run, "__self__", None)
+        if _any_trains(session, [session, *args[:1], kwargs.get("fetches")]) or (looks_like_training and not _MADE):
             did_step(None)
         return run(*args, **kwargs)
 
     return call
 
 
+def making(make_callable: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a session's `make_callable`, whose functions note a step if an optimizer made one of their operations."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function = make_callable(*args, **kwargs)
+        fetches = [*args[:1], kwargs.get("fetches")]
+        return Step(function) if _any_trains(getattr(make_callable, "__self__", None), fetches) else function
+
+    return call
+
+
+class Step:
+    """A function that takes a step of training."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return did_step(self._function(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def _any_trains(session: Any, fetches: list[Any]) -> bool:
+    """Whether one of the fetches trains; some may be names of the session's graph."""
+    graph = getattr(session, "graph", None)
+    return any(_trains(_named(graph, each)) for each in flatten(fetches)[0])
+
+
+def _named(graph: Any, fetch: Any) -> Any:
+    """What a fetch names in a graph; the fetch itself if it is no name, or an unknown one."""
+    if isinstance(fetch, str) and hasattr(graph, "as_graph_element"):
+        with suppress(KeyError, ValueError):
+            return graph.as_graph_element(fetch)
+    return fetch
+
+
 def _trains(fetch: Any) -> bool:
-    """Whether a fetch is or waits for an operation that an optimizer made."""
+    """Whether a fetch is or waits for an operation that an optimizer made, or one that assigns what a gradient gave."""
     operation = _operation(fetch)
     if operation is None:
         return False
     if operation not in _KNOWN:
-        _KNOWN[operation] = any(node in _MADE for node in backward([operation]))
+        nodes = [*backward([operation])]
+        has_gradient = any("gradients" in node.name.split("/") for node in nodes)
+        assigns = any(str(getattr(node, "type", "")).startswith(ASSIGNS) for node in nodes)
+        _KNOWN[operation] = any(node in _MADE for node in nodes) or (has_gradient and assigns)
     return _KNOWN[operation]
 
 

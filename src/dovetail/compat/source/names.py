@@ -19,6 +19,7 @@ OF_K = re.compile(  # K, or something in it, of any Keras
         (?:\.(?!__)(?P<name>\w+)(?:\.\w+)*)?""",
     re.VERBOSE,
 )
+OF_KERAS_3 = re.compile(r"keras\.src\.backend\.(core|image|linalg|math|nn|numpy|random|rnn)(\..+)?")  # modules there
 OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.(?P<name>[\w.]+))?")
 
 _DOVETAIL = Path(__file__).parents[2]
@@ -56,7 +57,7 @@ def k_name(path: str) -> str | None:
         >>> k_name("keras.backend"), k_name("numpy.square")
         ('', None)
     """
-    match = OF_K.fullmatch(path)
+    match = None if OF_KERAS_3.fullmatch(path) else OF_K.fullmatch(path)
     return None if match is None else match["name"] or ""
 
 

@@ -114,7 +114,7 @@ class Binder(ScopeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias, path in zip(node.names, import_names(node, self.package), strict=True):
             if alias.name == "*":
-                self.stars.append(path)
+                self.stars += [path] if path else []
             else:
                 self.scope.bind(alias.asname or alias.name, path)
 

@@ -7,14 +7,16 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import decode_source
 from itertools import accumulate
 from pathlib import Path
 
+from dovetail.compat.source.outside import INSTALLED, folder_of
+
 SUFFIXES = (".py", ".ipynb")
-NOT_THE_USERS = ("__pycache__", "node_modules", "site-packages", "dist-packages")
+NOT_THE_USERS = ("__pycache__", "node_modules", *INSTALLED)
 MAGIC = re.compile(  # a line of IPython: %time f(), x = !ls, ?f, f??
     r"(?P<indent>\s*)(?:(?P<target>[\w\s,.]+=\s*)?(?:%time\s+(?P<timed>[^-\s].*)|[%!?].*)|.*\?\s*)"
 )
@@ -68,28 +70,32 @@ def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
     Raises:
         FileNotFoundError: a path does not exist, or a folder has no Python in it.
     """
-    return _apart(_source(path, root) for root in paths for path in _files(root))
+    return _apart(_source(path, root) for root in paths for path in files_in(root))
 
 
-def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
-    """Read a program, then the files that it imports from a folder; return the same as `read`.
+def read_program(paths: Path | Sequence[Path], folder: Path) -> tuple[list[Source], list[Unread]]:
+    """Read a program, or several files, then what they import from a folder; return the same as `read`.
 
-    A file that changes `sys.path` may also import from the two folders above.
+    A file that changes `sys.path` may also import from the two folders above.  Packages of the other folders of
+    `sys.path` are read if they import TensorFlow or Keras, and are not installed.
 
     Raises:
         FileNotFoundError: there is no such file.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    first = [paths] if isinstance(paths, Path) else paths
+    for path in first:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {str(path)!r}.")
     by_path: dict[Path, tuple[Source, list[Unread]]] = {}
     above = Path(os.path.abspath(folder)).parents[:2]
-    for each, root in (waiting := [(path, folder)]):  # it grows
+    waiting = [(path, folder) for path in first]
+    for each, root in waiting:  # it grows
         if each not in by_path:
             by_path[each] = source, _ = _source(each, root)
             places = [root, folder, *above] if "sys.path" in source.text else [root, folder]
-            for name in _imported(source):
-                place = next((place for place in places if [*_files_of_module(place, name)]), root)
-                waiting += [(file, place) for file in _files_of_module(place, name)]
+            for name in names_imported(source):
+                place = next((place for place in places if [*files_of_module(place, name)]), None) or folder_of(name)
+                waiting += [(file, place) for file in files_of_module(place, name)] if place else []
     return _apart(by_path.values())
 
 
@@ -105,8 +111,15 @@ def imported_files(source: Source, sources: Iterable[Source]) -> list[Source]:
     for each in (waiting := [source]):  # it grows
         if each.path not in by_path:
             by_path[each.path] = each
-            waiting += [by_module[start] for name in _imported(each) for start in starts(name) if start in by_module]
+            waiting += [
+                by_module[start] for name in names_imported(each) for start in starts(name) if start in by_module
+            ]
     return [*by_path.values()]
+
+
+def read_file(path: Path, root: Path) -> Source:
+    """Read one file, whose dotted names start at a folder; what is not Python 3 is left out."""
+    return _source(path, root)[0]
 
 
 def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
@@ -125,17 +138,22 @@ def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
     return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), unread
 
 
-def _imported(source: Source) -> Iterator[str]:
-    """The dotted names in the import statements of a file, seen from the folder of the program."""
+def names_imported(source: Source, walk: Callable[[ast.AST], Iterable[ast.AST]] = ast.walk) -> Iterator[str]:
+    """The dotted names in the import statements of a file, seen from the folder of the program.
+
+    Args:
+        source: the file.
+        walk: a syntax tree → its nodes that count.
+    """
     package = _package(source.modules[-1], source.path)
-    for node in (node for _, tree in source.parts for node in ast.walk(tree)):
+    for node in (node for _, tree in source.parts for node in walk(tree)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from import_names(node, package)
+            yield from filter(None, import_names(node, package))
 
 
-def _files_of_module(folder: Path, name: str) -> Iterator[Path]:
+def files_of_module(folder: Path, name: str) -> Iterator[Path]:
     """The files in a folder that are executed for an import of a dotted name."""
     for start in starts(name):
         place = folder.joinpath(*start.split("."))
@@ -148,10 +166,13 @@ def starts(name: str) -> Iterator[str]:
 
 
 def import_names(node: ast.ImportFrom, package: str) -> list[str]:
-    """The dotted name of each thing that a statement imports in a module of a package; the module's name for `*`."""
+    """The dotted name of each thing that a statement imports in a module of a package; the module's name for `*`.
+
+    The package is "" outside of packages, and so is the name for `from . import *` there.
+    """
     above = package.split(".")[: 1 - node.level or None] if node.level and package else []
     module = ".".join(filter(None, [*above, node.module]))
-    return [module if alias.name == "*" else f"{module}.{alias.name}" for alias in node.names]
+    return [module if alias.name == "*" else ".".join(filter(None, [module, alias.name])) for alias in node.names]
 
 
 def _package(module: str, path: str) -> str:
@@ -159,7 +180,12 @@ def _package(module: str, path: str) -> str:
     return module if path.endswith("__init__.py") else module.rpartition(".")[0]
 
 
-def _files(root: Path) -> list[Path]:
+def files_in(root: Path) -> list[Path]:
+    """The files of programs at or below a path.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
     paths = [root] if root.is_file() else []
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if _is_the_users(Path(folder, name)))

@@ -140,7 +140,7 @@ class _Finder(ScopeVisitor):
             self.use(alias.name, node, "imported")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for path in import_names(node, self.source.package):
+        for path in filter(None, import_names(node, self.source.package)):
             self.use(path, node, "imported")
 
     def visit_Name(self, node: ast.Name) -> None:

@@ -31,6 +31,7 @@ class Store:
         variable_scopes: variable scope → how often it was opened, inside the scopes that are open now.
         layers: name of a kind of layer → the number of layers that got their names from it.
         iterators: handle → iterator over data sets.
+        repeated: the names of variables that a body makes again: it gets those of its first call.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class Store:
         self.variable_scopes: Counter[str] = Counter()
         self.layers: Counter[str] = Counter()
         self.iterators: dict[bytes, Any] = {}
+        self.repeated: set[str] = set()
 
     def layer_name(self, kind: str) -> str:
         """A new name for a layer, with a number."""
@@ -120,17 +122,45 @@ def store() -> Store:
 def body(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of control flow: as in TensorFlow 1, it has only the effects that its results need, in any order.
 
-    Elsewhere a body has all its effects, in program order.
+    Elsewhere a body has all its effects, in program order.  A loop may record its body again, when the shapes of its
+    state change: the variables and scopes of all calls are those of the first one.
     """
+    calls = _Calls()
 
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
         built = current_graph()
-        if built is not None and isinstance(outermost_of(built), SessionGraph) and built.state.is_empty:
+        if built is None or not isinstance(outermost_of(built), SessionGraph):
+            return function(*args)
+        if built.state.is_empty:
             built.dialect = built.dialect._replace(records_effects=True)
-        return function(*args)
+        with calls.counted(_stores.setdefault(outermost_of(built), Store())):
+            return function(*args)
 
     return traced
+
+
+class _Calls:
+    """The calls of the function of a body, which all make the same variables."""
+
+    def __init__(self) -> None:
+        self._before: tuple[Counter[str], Counter[str]] | None = None
+        self._made: set[str] = set()
+
+    @contextmanager
+    def counted(self, store: Store) -> Iterator[None]:
+        """Make a call in the `with` block; calls after the first one find its variables, and begin with its names."""
+        known = set(store.variables)
+        if self._before is None:
+            self._before = store.variable_scopes.copy(), store.layers.copy()
+        else:
+            store.variable_scopes, store.layers = (counts.copy() for counts in self._before)
+            store.repeated |= self._made
+        try:
+            yield
+        finally:
+            store.repeated -= self._made
+            self._made |= set(store.variables) - known
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from dovetail.compat.autograph.status import convert_layers
 from dovetail.compat.tensorflow.entries import VIEWS
 from dovetail.compat.tensorflow.view import OURS, ROOT, View, inside
 from dovetail.core.base.hooks import hooks
@@ -72,6 +73,7 @@ def _modules(path: str) -> Iterator[ModuleType]:
         ImportError: Keras was imported on another backend.
     """
     hooks.run_keras()
+    convert_layers()
     for version in VERSIONS:
         full = f"{version}.{path}".rstrip(".")
         try:

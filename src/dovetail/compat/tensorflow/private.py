@@ -18,6 +18,7 @@ _OPS = (
 
 # Package → its modules, and the beginnings of their names in the table; the first that has a name gives it.
 PACKAGES = {
+    "python": ("array_ops control_flow_ops math_ops nn_ops state_ops", _OPS),
     "python.framework": (
         "constant_op device device_spec dtypes errors errors_impl function graph_io graph_util "
         "graph_util_impl importer indexed_slices meta_graph ops random_seed smart_cond sparse_tensor tensor "
@@ -28,15 +29,16 @@ PACKAGES = {
         "array_ops candidate_sampling_ops check_ops clip_ops cond confusion_matrix control_flow_ops "
         "control_flow_util ctc_ops custom_gradient data_flow_ops embedding_ops functional_ops "
         "gen_array_ops gen_control_flow_ops gen_data_flow_ops gen_image_ops gen_linalg_ops gen_logging_ops "
-        "gen_math_ops gen_nn_ops gen_parsing_ops gen_random_ops gen_resource_variable_ops gen_state_ops "
+        "gen_math_ops gen_nn_ops gen_parsing_ops gen_random_ops gen_resource_variable_ops gen_sparse_ops gen_state_ops "
         "gradients gradients_impl gradient_checker histogram_ops init_ops io_ops "
         "logging_ops lookup_ops losses manip_ops map_fn math_ops metrics metrics_impl nn nn_grad nn_impl nn_ops "
-        "numerics parsing_ops partitioned_variables random_ops resource_variable_ops rnn "
+        "numerics parsing_ops partitioned_variables random_ops resource_variable_ops resources rnn "
         "script_ops sort_ops sparse_ops special_math_ops standard_ops state_ops "
         "template tensor_array_ops variable_scope variables weights_broadcast_ops while_loop",
         _OPS,
     ),
     "python.ops.linalg": ("linalg_impl", ("linalg.",)),
+    "python.ops.linalg.sparse": ("sparse", ("python.ops.linalg.sparse.sparse.", "sparse.")),
     "python.ops.losses": ("losses losses_impl util", ("losses.",)),
     "python.layers": ("base convolutional core layers normalization pooling utils", ("layers.",)),
     "python.training": (
@@ -59,9 +61,19 @@ PACKAGES = {
         ("saved_model.", "saved_model.builder.", "saved_model.loader.", "saved_model.utils."),
     ),
     "python.lib.io": ("tf_record", ("io.", "python_io.")),
+    "contrib.crf.python.ops": ("crf", ("contrib.crf.",)),
+    "contrib.ctc": ("ctc_ops", ("contrib.ctc.",)),
+    "contrib.eager.python": ("network tfe", ("contrib.eager.",)),
     "contrib.framework.python.ops": ("arg_scope variables", ("contrib.framework.",)),
-    "contrib.layers.python.layers": ("initializers layers optimizers regularizers summaries", ("contrib.layers.",)),
+    "contrib.layers.python.layers": (
+        "embedding_ops encoders feature_column initializers layers normalization optimizers regularizers "
+        "rev_block_lib summaries target_column",
+        ("contrib.layers.",),
+    ),
+    "contrib.legacy_seq2seq.python.ops": ("seq2seq", ("contrib.legacy_seq2seq.",)),
     "contrib.rnn.python.ops": ("core_rnn_cell core_rnn_cell_impl rnn rnn_cell", ("contrib.rnn.",)),
+    "contrib.seq2seq.python.ops": ("attention_wrapper basic_decoder decoder helper loss", ("contrib.seq2seq.",)),
+    "contrib.training.python.training": ("bucket_ops evaluation hparam training", ("contrib.training.",)),
     "core.framework": (
         "attr_value_pb2 function_pb2 graph_pb2 node_def_pb2 op_def_pb2 resource_handle_pb2 summary_pb2 tensor_pb2 "
         "tensor_shape_pb2 types_pb2 variable_pb2 versions_pb2",
@@ -91,6 +103,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "models.rnn.seq2seq": ("contrib.legacy_seq2seq.",),
     "contrib.rnn.python.ops.core_rnn": ("nn.",),
     "contrib.tensorboard.plugins.projector": ("contrib.tensorboard.plugins.projector.",),
+    "contrib.ctc.ctc_ops": ("contrib.ctc.",),
     "contrib.framework.nest": ("nest.",),
     "contrib.layers.python.layers.utils": ("contrib.layers.utils.",),
     "contrib.slim.python.slim": ("contrib.slim.",),

@@ -30,6 +30,7 @@ _HOOKS = (
     "StepCounterHook",
     "SummarySaverHook",
     "_Evaluating",
+    "ValidationMonitor",
 )
 
 _COLUMNS = ("Numeric", "Bucketized", "Indicator")
@@ -54,6 +55,18 @@ TENSORFLOW = {
     "CrossDeviceOps.options": _REPLICAS,
     "OneDeviceStrategy.device": _REPLICAS,
     "QueueBase.element": INTERFACE,
+    "ClusterResolver.args": _ONE_PROCESS,
+    "ClusterResolver.kwargs": _ONE_PROCESS,
+    "CSRSparseMatrix.name": _NO_OPERATION,
+    "RaggedTensor.name": _NO_OPERATION,
+    "RaggedTensor.validate": "The parts of rows are taken as they are given.",
+    "_eager.unread": "A variable outside of graphs has no collections, parts, or reuse.",
+    "csr_matmul.name": _NO_OPERATION,
+    "RNNParamsSaveable.args": "Layers have the variables of checkpoints themselves.",
+    "RNNParamsSaveable.kwargs": "Layers have the variables of checkpoints themselves.",
+    "image.bad_color": "Pixels that are no numbers are drawn as in other summaries of images.",
+    "initialize.session": "Writers are open from the start.",
+    "initialize_resources.resource_list": "Tables and others make themselves.",
     "QueueRunner.import_scope": "It goes with queue_runner_def, which is refused.",
     "input_producer.summary_name": "No summary tells how full the queue is.",
     "metric_variable.validate_shape": "The shape is known.",
@@ -110,13 +123,17 @@ TENSORFLOW = {
         "Elements are computed in this process, when they are needed.",
     ),
     "Dataset.deterministic": "Elements come in their order.",
+    "make_csv_dataset.sloppy": "Elements come in their order.",
+    "extract_glimpse_v1.uniform_noise": "The noise is uniform in either case, as in TensorFlow 2.21.",
     "Dataset.name": _NO_OPERATION,
     **dict.fromkeys(
         (
             *("Dataset.num_threads", "Dataset.output_buffer_size", "FixedLengthRecordDataset.buffer_size"),
             *(f"{kind}.{hint}" for kind in _FILES for hint in ("buffer_size", "num_parallel_reads")),
+            *("CsvDataset.buffer_size", "make_csv_dataset.num_parallel_reads", "make_csv_dataset.prefetch_buffer_size"),
             *("map_and_batch.num_parallel_batches", "map_and_batch.num_parallel_calls", "numpy_input_fn.num_threads"),
             *("parallel_interleave.ignored", "parallel_interleave.hints", "the_same.args", "the_same.kwargs"),
+            *("_input_fn.ignored", "_input_fn.hints"),
         ),
         _HINT,
     ),
@@ -127,7 +144,7 @@ TENSORFLOW = {
     **dict.fromkeys((f"{kind}.{one}" for kind, unread in _HELPERS.items() for one in unread.split()), INTERFACE),
     # layers
     **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
-    **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given", "Given.name"], INTERFACE),
+    **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given", "Given.name", "Given.theirs"], INTERFACE),
     # private tools
     "_plain.args": _OWN_TOOLS,
     "_plain.kwargs": _OWN_TOOLS,
@@ -154,10 +171,7 @@ TENSORFLOW = {
     **{f"{kind}Column.{one}": INTERFACE for kind in _COLUMNS for one in ("collections", "trainable")},
     "DenseColumn.combiner": INTERFACE,
     "logits.mode": INTERFACE,
-    "categorical_column_with_hash_bucket.dtype": "The feature has it.",
-    "categorical_column_with_vocabulary_list.dtype": "The words have it.",
     "embedding_column.tensor_name_in_ckpt": "It goes with ckpt_to_load_from, which is refused.",
-    "numeric_column.default_value": "It is for examples in files, whose features have defaults of their own.",
     # TPUs and conversions
     **dict.fromkeys(
         [
@@ -192,11 +206,17 @@ TENSORFLOW = {
     # loops and functions
     "vectorized_map.fallback_to_while_loop": "An op that has no rule for batches is computed slice by slice.",
     "vectorized_map.warn": "There is nothing to warn of: the results are the same.",
-    "tf_function.autograph": "Python is not translated: write tf.cond and tf.while_loop.",
+    "OwnedIterator.name": _NO_OPERATION,
+    "OwnedIterator.number": INTERFACE,
+    "set_loop_options.maximum_iterations": "A function that is converted has none of these calls.",
+    "set_loop_options.shape_invariants": "A function that is converted has none of these calls.",
+    "set_verbosity.alsologtostdout": "Nothing is logged.",
+    "set_verbosity.level": "Nothing is logged.",
+    "to_code.recursive": "The functions that it calls are always converted when they are called.",
+    "to_graph.recursive": "The functions that it calls are always converted when they are called.",
     "tf_function.jit_compile": "The engine compiles the function, as it always does.",
     "tf_function.reduce_retracing": "A RetracingWarning reports too many traces.",
     "tf_function.experimental_implements": "There are no other implementations to choose from.",
-    "tf_function.experimental_autograph_options": "Python is not translated.",
     "tf_function.experimental_attributes": "Functions have no attributes.",
     "tf_function.experimental_relax_shapes": "A RetracingWarning reports too many traces.",
     "tf_function.experimental_compile": "The engine compiles the function, as it always does.",
@@ -208,7 +228,8 @@ TENSORFLOW = {
     # graphs
     "enable_eager_execution.device_policy": "Values go where the operation is computed.",
     "enable_eager_execution.execution_mode": "Operations are computed in order.",
-    "StringReader.node": INTERFACE,
+    "Adapter.value": "The layer of TensorFlow knows whether it is built.",
+    "KerasWeight.value": "The weight of Keras has the constraint.",
     "WrappedFunction.name": _NO_OPERATION,
     "WrappedFunction.input_signature": "The tensors of the graph say their shapes and dtypes.",
     "import_graph_def.op_dict": "TensorFlow ignores it, too.",
@@ -265,6 +286,50 @@ TENSORFLOW = {
     "sparse_to_dense.validate_indices": "Indices may come in any order.",
     "all_model_checkpoint_timestamps": _ONLY_PATHS,
     "last_preserved_timestamp": _ONLY_PATHS,
+    # contrib: forests, monitors, experiments, beams and columns
+    **dict.fromkeys(
+        ["RandomForestGraphs.num_trainers", "RandomForestGraphs.trainer_id"],
+        _ONE_PROCESS,
+    ),
+    **dict.fromkeys([f"TensorForestEstimator.{it}" for it in ("num_trainers", "trainer_id")], _ONE_PROCESS),
+    **dict.fromkeys([f"RandomForestGraphs.{it}" for it in ("features", "labels")], INTERFACE),
+    "RandomForestGraphs.device_assigner": "The trees of a forest are in one variable.",
+    "RandomForestGraphs.training": "A graph has what its methods were called for.",
+    "TensorForestEstimator.device_assigner": "The trees of a forest are in one variable.",
+    "TensorForestEstimator.local_eval": "The trees of a forest are in one variable.",
+    "TensorForestEstimator.report_feature_importances": "RandomForestGraphs.feature_importances tells them.",
+    "TensorForestEstimator.version": "TensorFlow ignores it, too.",
+    **dict.fromkeys(
+        [f"{kind}.{it}" for kind in ("BaseMonitor", "EveryN") for it in ("step", "session")]
+        + ["BaseMonitor.output", "EveryN.outputs", "StopAtStep.output"]
+        + [f"{kind}.step" for kind in ("PrintTensor", "CaptureVariable", "NanLoss")],
+        INTERFACE,
+    ),
+    **dict.fromkeys(
+        [
+            "Experiment.local_eval_frequency",
+            "Experiment.min_eval_frequency",
+            "Experiment.eval_delay_secs",
+            "Experiment.continuous_eval_throttle_secs",
+        ],
+        "An experiment is evaluated once, after its training.",
+    ),
+    "Experiment.delay_workers_by_global_step": _ONE_PROCESS,
+    "BeamSearchDecoder.reorder_tensor_arrays": "Tensor arrays of a cell are refused.",
+    **dict.fromkeys([f"BeamSearchDecoder.{it}" for it in ("time", "name", "sequence_lengths")], INTERFACE),
+    "sparse_column_with_integerized_feature.dtype": "Ids are integers of any dtype.",
+    "npairs_loss.print_losses": "tf.print shows the loss.",
+    **dict.fromkeys([f"LatestExporter.{it}" for it in ("eval_result", "is_the_final_export")], INTERFACE),
+    "BestExporter.event_file_pattern": "The best evaluation is that of this process.",
+    # pictures, files and settings
+    **dict.fromkeys(
+        [f"decode_and_crop_jpeg.{it}" for it in ("fancy_upscaling", "try_recover_truncated", "acceptable_fraction")]
+        + ["decode_and_crop_jpeg.dct_method", "adjust_jpeg_quality.dct_method"],
+        "Pictures are decoded in one way.",
+    ),
+    "readahead_file_path.readahead": _HINT,
+    "_set.args": "The setting changes how TensorFlow computes, and no result.",
+    "_set.kwargs": "The setting changes how TensorFlow computes, and no result.",
 }
 _AS_ASKED = "Items are made one after the other, when they are asked for."
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
@@ -285,12 +350,21 @@ OTHERS = {
         "_add_loss.inputs": "Tensors know their inputs.",
         "initialize.dim_ordering": "Keras 1 passes it to initializers of kernels, whose shape has the order.",
         "_update_step.learning_rate": "The class reads its own rate.",
+        "_own_step.apply_state": "Keras' step computes its own numbers.",
+        "call.aggregation": "Gradients of replicas are joined before.",
         "_of_the_given_masks.inputs": INTERFACE,
         "Recurrent.inputs": INTERFACE,
         "Recurrent.training": INTERFACE,
         **dict.fromkeys(
             (f"time_distributed_dense.{name}" for name in ("input_dim", "output_dim", "timesteps")),
             "The tensor and the weights have their sizes.",
+        ),
+        **dict.fromkeys(
+            (
+                f"Node.{name}"
+                for name in ["input_tensors", "masks_and_shapes", "more", "node_indices", "tensor_indices"]
+            ),
+            "Keras' own input layer makes the node, and knows them.",
         ),
         "_save.save_format": "The name of the file decides: HDF5, or an archive of Keras 3.",
     },
@@ -304,6 +378,12 @@ OTHERS = {
         "manual_variable_initialization.value": "A variable has its first value from the start.",
     },
     "keras_dovetail": {
+        "Call.arrays": INTERFACE,
+        "Call.specs": INTERFACE,
+        **dict.fromkeys(
+            (f"call.{name}" for name in ("inputs", "function", "dtypes", "shapes")),
+            "The op has a type rule and a rule of an engine, which read them.",
+        ),
         "Backup.logs": INTERFACE,
         "distribute_data_input.batch_dim_name": INTERFACE,
         "Interruption.logs": INTERFACE,
@@ -315,6 +395,8 @@ OTHERS = {
         "SavedModelExportArchive.kwargs": "Settings of jax2tf, which has no part in an export.",
         "SavedModelExportArchive.options": "Files are written by this process, where the path says.",
         "_Holder.initializer": INTERFACE,
+        "_Holder.graph": INTERFACE,
+        "_Holder.name": INTERFACE,
         "_Steps.key": INTERFACE,
         "cudnn_ok.args": INTERFACE,
         "cudnn_ok.kwargs": INTERFACE,

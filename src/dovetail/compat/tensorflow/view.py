@@ -45,6 +45,8 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
     Raises:
         AttributeError: the name is not offered. The message says why, and what to write.
     """
+    if module.__name__.endswith(".gen_sparse_ops"):  # its functions take the parts of sparse tensors
+        prefixes = ()
     for table in (VIEWS[view], *VIEWS.values()):
         for prefix in prefixes:
             if prefix + name in table:
@@ -52,6 +54,10 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
                 return entry.make() if type(entry) is Lazy else entry
     if name == "__all__":
         return exported(module.__name__, prefixes)
+    if module.__name__.rpartition(".")[2].startswith("gen_"):
+        call = VIEWS["v1"]["raw_ops"].lower_case(name.removeprefix("_"))
+        if call is not None:
+            return call
     part = inside(module.__name__, name) or _beside(module.__name__, name)
     if part is not None:
         return part

@@ -6,7 +6,6 @@ import re
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scope
 from dovetail.compat.tf_graph.elements import element_of, face_of, named_element
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
@@ -264,6 +263,8 @@ class TensorFlowGraph(Graph):
         """
         if from_version is not None:
             raise NotImplementedError("a definition has the whole graph: leave from_version out.")
+        from dovetail.compat.tf_graph.definition import definition_of  # sessions do without the tables of files
+
         return definition_of(self, add_shapes)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from traceback import FrameSummary
 from typing import Any
 
-from dovetail.compat.tf_graph.definition import node_def_of
 from dovetail.compat.tf_graph.device_spec import as_device
 from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.base.errors import describe, did_you_mean, op_error
@@ -56,6 +55,8 @@ class TensorFlowOperation(Operation):
 
         Source: `tf.Operation.node_def`.
         """
+        from dovetail.compat.tf_graph.definition import node_def_of  # as in `graph`
+
         return node_def_of(self)
 
     def values(self) -> tuple[Any, ...]:

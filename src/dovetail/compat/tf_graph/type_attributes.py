@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.op_defs import Arg, definition
-from dovetail.formats.tensorflow.ops import WRITTEN
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
@@ -66,6 +65,8 @@ def _dtypes(operation: Operation, known: Any) -> Iterator[tuple[str, Any]]:
 
 def _parameter(operation: Operation, arg: Arg, number: int) -> str:
     """The parameter of an op that is an input of TensorFlow's type."""
+    from dovetail.formats.tensorflow.ops import WRITTEN  # sessions do without the rows until a node is asked for
+
     row, params = WRITTEN.get(operation.type), operation.op.positions
     if row is not None and row.type == operation.type:
         return row.inputs[number].param

@@ -100,7 +100,7 @@ def dimension(value: Any) -> Dimension | UnknownDimension:
     number = plain(value)
     if number is None:
         return UNKNOWN_DIMENSION
-    if not hasattr(number, "__index__") and not (isinstance(number, float) and number.is_integer()):
+    if not hasattr(number, "__index__") and not (hasattr(number, "is_integer") and number.is_integer()):
         raise TypeError(f"a dimension must be an int or None, not {value!r}.")
     return Dimension(number)
 

@@ -19,6 +19,7 @@ _PACKAGE = str(Path(__file__).parents[2]) + os.sep
 _is_of_user: dict[str, bool] = {}  # file → whether its code is the user's
 _LIBRARIES = {  # frames of these libraries are no user's: root of a module's name → name in messages
     "contextlib": "contextlib",
+    "functools": "functools",
     "jax": "JAX",
     "keras": "Keras",
     "keras_dovetail": "Keras",
@@ -30,6 +31,7 @@ _LIBRARIES = {  # frames of these libraries are no user's: root of a module's na
 }
 
 Where = tuple[str, int] | None
+_remembering: dict[str, Callable[[FrameType], Where]] = {}  # module → the line that a frame of it remembers
 
 
 class EngineNotInstalled(ImportError):
@@ -88,16 +90,36 @@ class CutError(FormatError):
 
 
 def user_line() -> Where:
-    """The innermost file and line outside of Dovetail and other libraries that calls now; None if there is none."""
+    """The innermost file and line outside of Dovetail and other libraries that calls now; None if there is none.
+
+    A frame that runs what was recorded before remembers the line that recorded it, and that line counts.
+    """
     frame: FrameType | None = sys._getframe(1)
     known = _is_of_user.get
     while frame is not None:
         is_users = known(frame.f_code.co_filename)  # each operation asks for its line, so this loop is hot
         if is_users is None:
+            line = _remembering.get(frame.f_globals.get("__name__", ""), _nothing)(frame)
+            if line is not None:
+                return line
             is_users = is_of_user(frame)
         if is_users:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
+    return None
+
+
+def remember(module: str, line_of: Callable[[FrameType], Where]) -> None:
+    """Let frames of a module stand for lines that ran before.
+
+    Args:
+        module: its name.
+        line_of: gives the line for a frame, or None.
+    """
+    _remembering[module] = line_of
+
+
+def _nothing(frame: FrameType) -> Where:
     return None
 
 
@@ -125,7 +147,8 @@ def is_of_user(frame: FrameType) -> bool:
     known = _is_of_user.get(file)
     if known is None:
         known = not file.startswith("<frozen ") and not is_inside(frame.f_code) and _library(frame) is None
-        if not file.startswith("<"):  # many modules may have executed text under this name
+        is_shared = file.startswith("<")  # many modules may have executed text under this name
+        if not is_shared and frame.f_globals.get("__name__") not in _remembering:
             _is_of_user[file] = known
     return known
 
@@ -298,9 +321,21 @@ def conventional(error: Exception) -> type[Exception]:
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """The start of an advice: the known name that is most like an unknown one; empty if none is like it."""
-    similar = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
-    return f"Did you mean {similar[0]!r}? " if similar else ""
+    """The start of an advice: the known name that is most like an unknown one, in any case; else empty."""
+    by_small = {each.lower(): each for each in known}
+    similar = difflib.get_close_matches(name.lower(), by_small, 1) if isinstance(name, str) else []
+    return f"Did you mean {by_small[similar[0]]!r}? " if similar else ""
+
+
+def check_path(name: str, path: Any) -> None:
+    """Check the place of a file that a function is to write.
+
+    Raises:
+        TypeError: it is no path; perhaps the arguments are in the wrong order.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        problem = f"the path must be a text or a path, not {describe(path)}: give the value first, then the path."
+        raise op_error(TypeError, name, problem)
 
 
 def describe_call(names: list[str], values: list[Any]) -> str:

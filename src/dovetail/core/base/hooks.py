@@ -5,15 +5,19 @@ A module sets its hooks when it is imported.  A program that asks for a hook whi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from dovetail.core.engines.control_flow import Control
     from dovetail.core.values.value_kinds import ValueKind
+
+
+Result = TypeVar("Result")
 
 
 class _Hooks:
@@ -50,12 +54,14 @@ class _Hooks:
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `execute`.
         meet_traced: (engine, collective, array under trace, static arguments) → the result as such an array; of `ops`.
-        meet_differentiably: (engine, collective, rule, array, static arguments) → the rule's result, which the library
-            differentiates by the op's gradient; of `ops`.
+        differentiated: (engine, op's name, rule, native arguments) → the rule's result, which the library
+            differentiates by the op's gradient; of `core.values.recording`.
         tensorflow: () → the module with TensorFlow's names, `dovetail.compat.tensorflow`; of `dovetail`.
         run_keras: () → None; Keras then runs on Dovetail; of `dovetail`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
+        compiling: (function, *arguments) → its result, whose time counts as compiling; of an open profile.
+        compiled: (seconds) → None, for what a library has just compiled for a single call; of an open profile.
         engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `observe`.
         numerics: looks for NaN and infinity, as `core.base.probe.Probe`; of `functions`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.values.value_kinds`.
@@ -88,7 +94,7 @@ class _Hooks:
     graph_kind: ValueKind
     run_body: Callable[..., Any]
     meet_traced: Callable[..., Any]
-    meet_differentiably: Callable[..., Any]
+    differentiated: Callable[..., Any]
     tensorflow: Callable[[], ModuleType]
     run_keras: Callable[[], Any]
     numerics: Any
@@ -96,6 +102,8 @@ class _Hooks:
     forms: Callable[[], None]
     reads: dict[str, Callable[[Any], Any]]
     array_result: Callable[[Any], Any] | None = None
+    compiling: Callable[..., Any] | None = None
+    compiled: Callable[[float], None] | None = None
     engine_loaded: Callable[[Any], None] | None = None
 
     def __init__(self) -> None:
@@ -110,3 +118,13 @@ class _Hooks:
 
 
 hooks = _Hooks()
+
+
+def compiles(work: Callable[..., Result]) -> Callable[..., Result]:
+    """Let profiles count the time of a function as compiling."""
+
+    @functools.wraps(work)
+    def compiling(*args: Any) -> Result:
+        return work(*args) if hooks.compiling is None else hooks.compiling(work, *args)
+
+    return compiling

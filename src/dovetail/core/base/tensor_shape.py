@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from operator import index
 from typing import Any
 
 from dovetail.core.base.dimension import Size, dimension, plain
@@ -278,7 +277,7 @@ def given_shape(dims: Any) -> TensorShape:
     """A shape that a program gives: another shape, ints and None, one int, a `TensorShapeProto`, or None.
 
     Raises:
-        TypeError: a dimension is no int.
+        TypeError: a dimension is no int, nor a whole float, as TensorFlow 1's programs give.
         ValueError: a dimension is negative.
     """
     if isinstance(dims, TensorShape) or dims is None:
@@ -289,9 +288,7 @@ def given_shape(dims: Any) -> TensorShape:
 
 
 def _given_dimension(given: Any) -> int | None:
-    size = plain(given)
-    if size is not None and not hasattr(size, "__index__"):
-        raise TypeError(f"a dimension must be an int or None, not {given!r}.")
+    size = plain(dimension(given))
     if size is not None and size < 0:
         raise ValueError(f"a dimension must be 0 or more, or None if it is unknown, not {given!r}.")
-    return size if size is None else index(size)
+    return size

@@ -77,6 +77,26 @@ def on_host(
     return words[:size].view(np.int32).reshape(shape)
 
 
+def first_words(count: Any, where: Any, shape: Any, part: Any) -> tuple[Any, Any]:
+    """The first words of the counters 0, 1, 2, … of a call, in a library's functions.
+
+    Args:
+        count: (n) → the integers from 0 to n - 1.
+        where: chooses between two arrays.
+        shape: the shape of the result.
+        part: the offset and the total of a part's columns, of int64, or None; see `random_bits`.
+
+    Returns:
+        The words, and of one row of a part which elements are the first word of their counter, else None.
+    """
+    if part is None:
+        return count((math.prod(shape) + 1) // 2), None
+    columns, is_row = part[0] + count(shape[-1]), len(shape) == 1
+    period = part_period(part[1], is_row)
+    is_first = columns < period
+    return where(is_first, columns, columns - period), is_first if is_row else None
+
+
 def part_period(total: Any, is_row: bool) -> Any:
     """After how many columns of a part the counters begin again; of one row, from there on the second words count."""
     return (total + 1) // 2 if is_row else total

@@ -1,15 +1,17 @@
 """Tracebacks of uncaught errors: they show the user's frames, and the whole one goes to a file.
 
 Between the user's line and the message lie frames of Dovetail, of Keras and of the engines.  `sys.excepthook` leaves
-them out, and names the file at the end.  The error itself keeps all its frames, so debuggers, IPython, pytest and
-`logging` show what they showed before.  A program's own hook stays in place.
+them out, and names the file at the end.  The latest ten files stay.  The error itself keeps all its frames, so
+debuggers, IPython, pytest and `logging` show what they showed before.  A program's own hook stays in place.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from traceback import TracebackException, walk_tb
 from types import FrameType, TracebackType
 
@@ -17,6 +19,7 @@ from dovetail.core.base.errors import check_bool, is_inside, is_of_user
 
 VARIABLE = "DOVETAIL_WHOLE_TRACEBACKS"
 TITLE = "Frames of libraries are left out; the whole traceback is in"
+PREFIX, SUFFIX, MOST = "dovetail-traceback-", ".txt", 10  # of the files, and how many of a user stay
 STANDARD = os.path.dirname(os.__file__) + os.sep  # Python's own library
 
 _is_whole: bool | None = None  # None: as the environment says
@@ -71,7 +74,12 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
     if isinstance(error, Exception) and not whole_tracebacks() and _passed_dovetail(error):
         short = _text(error, trace, _of_user)
         place = None if short == whole else _written(whole)
-    sys.stderr.write(whole if place is None else f"{short}{TITLE} {place}\n")
+    if place is not None:
+        sys.stderr.write(f"{short}{TITLE} {place}\n")
+    elif not _passed_dovetail(error) and whole == _text(error, trace, lambda frames: [True] * len(frames)):
+        sys.__excepthook__(kind, error, trace)  # only Python's own printing has "Did you mean" in 3.11
+    else:
+        sys.stderr.write(whole)
 
 
 def _text(error: BaseException, trace: TracebackType | None, choose: Callable[[list[FrameType]], list[bool]]) -> str:
@@ -126,14 +134,31 @@ def _of_user(frames: list[FrameType]) -> list[bool]:
 
 
 def _written(text: str) -> str | None:
-    """The path of a new file with the text; None if none can be written."""
+    """The path of a new file with the text, beside the latest ones of before; None if none can be written."""
     import tempfile
 
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="dovetail-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+            "w", prefix=PREFIX, suffix=SUFFIX, delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:
             file.write(text)
+        _remove_old(file.name)
     except OSError:
         return None
     return file.name
+
+
+def _remove_old(newest: str) -> None:
+    """Remove the user's files of tracebacks beside the newest one, except the latest."""
+    owner = os.stat(newest).st_uid
+    dated = []
+    with os.scandir(os.path.dirname(newest)) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX):
+                with suppress(OSError):  # another process has removed it
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode) and status.st_uid == owner:
+                        dated.append((status.st_mtime_ns, entry.path))
+    for _, path in sorted(dated)[:-MOST]:
+        with suppress(OSError):
+            os.unlink(path)

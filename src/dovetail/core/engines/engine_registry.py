@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dovetail.core.base.context import note_change, register_context
 from dovetail.core.base.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.base.garbage import NoGarbageCollection
-from dovetail.core.base.global_random import without_draws
 from dovetail.core.base.hooks import hooks
-from dovetail.core.base.keras_aside import keras_aside
+from dovetail.core.base.library_imports import keras_aside, without_draws, without_interrupts
 from dovetail.core.base.locks import holding, let_forks_wait, make_lock
 from dovetail.core.base.optional_api import spec_of
 from dovetail.core.base.scopes import change, scopes, within
@@ -140,7 +139,7 @@ def _check_name(name: Any) -> None:
 
 def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
-        with NoGarbageCollection(), without_draws():
+        with NoGarbageCollection(), without_draws(), without_interrupts():
             engine = _load(name)
             engine.holder = _holder(engine)
         if (count := threads()) is not None:
@@ -215,7 +214,8 @@ def check_known(name: Any) -> None:
         TypeError, UnknownEngine: the same as in `get_engine`.
     """
     _check_name(name)
-    if name not in known_engines():
+    at_hand = (BUILT_IN, _registered, _loaded)  # packages are asked last: to read them takes milliseconds
+    if not any(name in names for names in at_hand) and name not in known_engines():
         raise _unknown(name)
 
 

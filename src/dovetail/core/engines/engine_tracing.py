@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dovetail.core.rules import Rule
 
@@ -16,9 +18,21 @@ if TYPE_CHECKING:
 class Tracing:
     """The part of an engine that knows what its library traces."""
 
+    _named_scope: ClassVar[Any] = None  # (name) → the library's scope of this name, in which it compiles
+    _reports: ClassVar[str] = ""  # the module with the function `routines`
+
     def scoped(self, name: str, rule: Rule) -> Rule:
         """A rule whose part of a compiled program has a name in the library's traces, if these tell names."""
-        return rule
+        scope = self._named_scope
+        if scope is None:
+            return rule
+
+        @functools.wraps(rule)
+        def named(*args: Any) -> Any:
+            with scope(name):
+                return rule(*args)
+
+        return named
 
     def start_trace(self, folder: str) -> Callable[[], None] | None:
         """Let the library record a trace of its programs.
@@ -45,7 +59,7 @@ class Tracing:
         Returns:
             Each operation of which the library reports something, or the path of its scopes, with its calls in order.
         """
-        return {}
+        return import_module(self._reports).routines(segment, arguments) if self._reports else {}
 
     def settings(self) -> Mapping[str, Callable[[], AbstractContextManager[Any]]]:
         """Settings of the library with which it computes convolutions in another way: name → a scope of the setting."""

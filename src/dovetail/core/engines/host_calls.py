@@ -88,12 +88,12 @@ class HostCalls:
         return self._received(WORLD.exchange(name, self._sent(x), ranks, *options), x)
 
     def _differentiated(self: Any, name: str, rule: Rule) -> Rule:
-        """The rule of a collective for users' values, which the library differentiates by the op's gradient."""
+        """The rule for users' values, which the library differentiates by the op's gradient."""
 
-        def run(x: Any, *static: Any) -> Any:
-            if len(WORLD.members(static[-1])) == 1 or not self.dtype(x).is_differentiable:
-                return rule(x, *static)
-            return hooks.meet_differentiably(self.native, name, rule, x, static)
+        def run(*args: Any) -> Any:
+            if name in COLLECTIVES and (len(WORLD.members(args[-1])) == 1 or not self.dtype(args[0]).is_differentiable):
+                return rule(*args)
+            return hooks.differentiated(self.native, name, rule, args)
 
         return run
 

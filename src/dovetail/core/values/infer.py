@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from dovetail.core.base.errors import CONVENTIONAL
 from dovetail.core.dtypes import ALL, DType
-from dovetail.core.values.shapes import broadcast, fits, reduced_shape, shape_of_nothing, size_of
+from dovetail.core.values.shapes import broadcast, fits, normalize_axes, reduced_shape, shape_of_nothing, size_of
 from dovetail.core.values.spec import RankedSpec, Shape, TensorSpec
 
 Dims = tuple[int | None, ...]
@@ -60,20 +60,23 @@ def same(x: TensorSpec, *static: Any) -> TensorSpec:
     return x
 
 
-@any_rank
-def reduction(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
-    """Reduce over `axis` (None: all axes); the dtype stays."""
-    return TensorSpec(reduced_shape(x.shape, axis, keepdims), x.dtype)
+def along(x: Any, axis: Any = None, *static: Any) -> TensorSpec:
+    """Keep shape and dtype along `axis`, one or several (None: all axes)."""
+    normalize_axes(axis, len(x.shape))
+    return x
 
 
-def reduction_as(dtype: str) -> Callable[..., TensorSpec]:
-    """Make a rule that reduces over `axis` to a fixed dtype."""
+def reduction_as(dtype: str | None) -> Callable[..., TensorSpec]:
+    """Make a rule that reduces over `axis` (None: all axes) to a fixed dtype, or to the tensor's own."""
 
     @any_rank
     def rule(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
-        return TensorSpec(reduced_shape(x.shape, axis, keepdims), ALL[dtype])
+        return TensorSpec(reduced_shape(x.shape, axis, keepdims), x.dtype if dtype is None else ALL[dtype])
 
     return rule
+
+
+reduction = reduction_as(None)
 
 
 def matmul(x: RankedSpec, y: RankedSpec, transpose_a: bool = False, transpose_b: bool = False) -> RankedSpec:

@@ -1,4 +1,4 @@
-"""Recording: the record of one op call on a tape."""
+"""Recording: the record of one op call, on a tape or for the gradient of a library."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.base.errors import user_line
+from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import scopes
-from dovetail.core.tensor import Operators
+from dovetail.core.base.table import OPS
+from dovetail.core.engines.engine_registry import on_engine
+from dovetail.core.tensor import Operators, Tensor
 
 
 class Record:
@@ -55,3 +58,29 @@ def tensors_in(args: Any) -> list[Any]:
         elif isinstance(arg, Operators) and not hasattr(arg, "assign"):
             tensors.append(arg)
     return tensors
+
+
+def _differentiated(engine: Any, name: str, rule: Any, args: Sequence[Any]) -> Any:
+    """The results of a rule for native values, which their library differentiates by the op's gradient in the table."""
+    op = OPS[name]
+    places = [index for index, _ in op.tensor_places]
+
+    def function(*arrays: Any) -> Any:
+        given = dict(enumerate(args)) | dict(zip(places, arrays, strict=True))
+        result = rule(*given.values())
+        results = result if op.returns_tuple else [result]
+
+        def gradient(*arriving: Any) -> list[Any]:
+            values = [Tensor(value, engine) if index in places else value for index, value in given.items()]
+            with on_engine(engine):
+                record = Record(op, values, [Tensor(y, engine) for y in results])
+                gs = op.gradient_function(record, *[None if g is None else Tensor(g, engine) for g in arriving])  # type: ignore[misc]
+            return [None if g is None else g._value for g in (gs if isinstance(gs, (tuple, list)) else [gs])]
+
+        return results, gradient
+
+    results = engine.custom_gradient(function, [args[place] for place in places])
+    return results if op.returns_tuple else results[0]
+
+
+hooks.differentiated = _differentiated

@@ -81,6 +81,8 @@ def spec(shape: Any, dtype: Any = "float32", name: str | None = None) -> TensorS
         (float32[?,3], int32[...])
     """
     try:
+        if isinstance(shape, str):
+            raise TypeError(f"the shape comes first, and {shape!r} is none: write dt.spec((None, 3), {shape!r}).")
         dims = None if shape is None else tuple(_dimension(plain(dim)) for dim in shape)
         return TensorSpec(dims, as_dtype(dtype), name)
     except (TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ A structure is a tree of at most `DEEPEST` levels: one that holds itself, or is 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from itertools import repeat
@@ -87,11 +87,29 @@ def _flatten(value: Any, leaves: list[Any], levels: int) -> Structure:
     if not levels:
         raise _TooDeep
     structure = kind, keys, tuple([_flatten(v, leaves, levels - 1) for v in values])
-    return structure if keys is None or all(type(k) is str for k in keys) else (*structure, static_key(keys))
+    return structure if keys is None or all(type(k) is str for k in keys) else (*structure, static_key(tuple(keys)))
+
+
+class _Keys(tuple[Any, ...]):
+    """The keys of a dict in the order of its leaves; they also tell how the dict is made again.
+
+    Attributes:
+        own: the keys in the order of the dict.
+        factory: the factory of a `defaultdict`.
+    """
+
+    own: tuple[Any, ...]
+    factory: Any
 
 
 def _keys(value: dict[Any, Any]) -> tuple[Any, ...]:
-    return tuple(value if isinstance(value, OrderedDict) else sorted(value, key=lambda k: (str(type(k)), k)))
+    own = tuple(value)
+    ordered = own if isinstance(value, OrderedDict) else tuple(sorted(value, key=lambda k: (str(type(k)), k)))
+    if ordered == own and not isinstance(value, defaultdict):
+        return ordered
+    keys = _Keys(ordered)
+    keys.own, keys.factory = own, getattr(value, "default_factory", None)
+    return keys
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -209,14 +227,61 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         pairs = dict(zip(keys, values, strict=True))
         if not issubclass(kind, dict):
             return _dataclass(kind, pairs)
-        return pairs if kind is dict else kind(pairs)
+        return _dict(kind, keys, pairs)
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def _dict(kind: Any, keys: tuple[Any, ...], pairs: dict[Any, Any]) -> Any:
+    if type(keys) is not _Keys:
+        return pairs if kind is dict else kind(pairs)
+    in_order = {key: pairs[key] for key in keys.own}
+    if kind is dict:
+        return in_order
+    return kind(keys.factory, in_order) if issubclass(kind, defaultdict) else kind(in_order)
 
 
 def _dataclass(kind: Any, values: dict[str, Any]) -> Any:
     made = kind.__new__(kind)
     for name, value in values.items():
         object.__setattr__(made, name, value)  # works for frozen dataclasses, too
+    return made
+
+
+def pack_as(value: Any, leaves: Any) -> Any:
+    """Build a value like another one from its leaves, in the order of `flatten`; dicts keep the other's order of keys.
+
+    Example:
+        >>> pack_as({"b": 1, "a": [2, 3]}, [20, 30, 10])
+        {'b': 10, 'a': [20, 30]}
+    """
+    return _pack_as(value, iter(leaves))
+
+
+def _pack_as(value: Any, leaves: Iterator[Any]) -> Any:
+    kind = type(value)
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return with_values(value, {key: _pack_as(value[key], leaves) for key in _keys(value)})
+    if has_fields(kind):
+        parts = fields_of(value) if isinstance(value, tuple) else {key: getattr(value, key) for key in _names(value)}
+        return of_fields(kind, {key: _pack_as(part, leaves) for key, part in (parts or {}).items()})
+    if kind is tuple or isinstance(value, (list, TensorShape)):
+        packed = [_pack_as(part, leaves) for part in value]
+        return tuple(packed) if isinstance(value, tuple) else packed
+    return next(leaves)
+
+
+def with_values(like: dict[Any, Any], values: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict of the class of another one, with its keys in its order, and with these values.
+
+    Example:
+        >>> with_values({"b": 1, "a": 2}, {"a": 3, "b": 4})
+        {'b': 4, 'a': 3}
+    """
+    made = defaultdict(like.default_factory) if isinstance(like, defaultdict) else type(like)()
+    for key in like:
+        made[key] = values[key]
     return made
 
 

@@ -44,6 +44,7 @@ class ValueKind:
         is_symbolic: whether the values have no numbers yet, only known properties.
         is_mutable: whether the contents of a value may change while a program keeps it.
         is_of_model: whether the values belong to a functional model of Keras.
+        is_sparse: whether the values are structures of which Keras makes one tensor, and which keep only some elements.
     """
 
     rank: ClassVar[int]
@@ -52,6 +53,7 @@ class ValueKind:
     is_symbolic: ClassVar[bool] = False
     is_mutable: ClassVar[bool] = False
     is_of_model: ClassVar[bool] = False
+    is_sparse: ClassVar[bool] = False
 
     # how calls are handled
 
@@ -86,7 +88,7 @@ class ValueKind:
 
     def drawing_graph(self, value: Any) -> Any:
         """The graph that records random draws next to the value; None if they are computed now."""
-        return None
+        return default_graph() if self.is_computed else None
 
     def fresh_key(self, seed: int, value: Any) -> Any:
         """A random key that changes on every run of the value's program; None if the value is part of none.
@@ -174,9 +176,6 @@ class _Host(ValueKind):
     is_computed = True
     is_mutable = True
 
-    def drawing_graph(self, value: Any) -> Any:
-        return default_graph()
-
     def describe(self, value: Any, key: list[Any]) -> Any:
         if value is not None and not isinstance(value, np.generic):
             return None
@@ -210,9 +209,6 @@ class _Host(ValueKind):
 class _Eager(ValueKind):
     rank = 1
     is_computed = True
-
-    def drawing_graph(self, value: Any) -> Any:
-        return default_graph()
 
     def describe(self, value: Any, key: list[Any]) -> Any:
         engine = value._engine

@@ -437,9 +437,6 @@ class _State(ValueKind):
         recorded = any(kind_of(value) is self and self.is_recorded(value) for value in values)
         return hooks.graph_kind if recorded else self
 
-    def drawing_graph(self, value: Any) -> Any:
-        return default_graph()
-
     def shape(self, value: Any) -> Any:
         return None if isinstance(value.shape, UnknownShape) else value.shape
 

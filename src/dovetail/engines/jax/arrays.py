@@ -17,7 +17,6 @@ from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
 from dovetail.engines.jax.dimensions import Dimension, shape_of
 from dovetail.engines.jax.executable import with_64_bits
-from dovetail.engines.jax.gradients import with_gradient_of_table
 from dovetail.engines.jax.tables import rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -188,11 +187,11 @@ rules |= {
     "GatherNd": _at("get"),
     "TensorScatterUpdate": _at("set"),
     "TensorScatterAdd": _at("add"),
+    "TensorScatterMul": _at("multiply"),
     "TensorScatterMax": _at("max"),
     "TensorScatterMin": _at("min"),
 }
-rules("TensorScatterMul", layers=(EAGER, PROGRAM))(_at("multiply"))
-rules("TensorScatterMul", layers=(NATIVE,))(with_gradient_of_table("TensorScatterMul", _at("multiply")))
+rules.by_table.add("TensorScatterMul")
 
 
 @rules("StridedSlice", layers=(NATIVE,))

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from dovetail.core.engines.devices import device_for
+from dovetail.engines.jax.tables import rules
 
 _GPUS = ("gpu", "cuda", "rocm")
 DISAGREEING = "compiled for input shardings that disagree"
@@ -32,10 +33,10 @@ def name_of(device: Any) -> str:
     return f"{'gpu' if device.platform in _GPUS else device.platform}:{device.id}"
 
 
-def name_of_all(array: Any) -> str:
+def name_of_all(value: Any) -> str:
     """The name of an array's device, or of the devices among which it is divided, in the order of their mesh."""
-    among = array.devices()
-    return name_of(next(iter(among))) if len(among) == 1 else _name(array.sharding)
+    among = value.devices()
+    return name_of(next(iter(among))) if len(among) == 1 else _name(value.sharding)
 
 
 @functools.lru_cache(1000)
@@ -73,10 +74,10 @@ def is_of_host(array: Any) -> bool:
     return jax.default_backend() != "cpu" and all(device.platform == "cpu" for device in array.devices())
 
 
-def require_whole(array: Any) -> None:
+def require_whole(value: Any) -> None:
     """Raise ValueError for an array that is divided among devices."""
-    if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer) and not array.is_fully_replicated:
-        problem = f"an array of shape {array.shape} is divided among {name_of_all(array)}, and stays there"
+    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and not value.is_fully_replicated:
+        problem = f"an array of shape {value.shape} is divided among {name_of_all(value)}, and stays there"
         raise ValueError(f"{problem}: compute on jax, or gather it by .numpy().")
 
 
@@ -87,3 +88,18 @@ def told(error: ValueError) -> ValueError:
         if words in said:
             return ValueError(f"{first}{said.rstrip('.')}. Move one of them, as in ops.convert(x, device=...).")
     return error
+
+
+@functools.lru_cache(1000)
+def sharding(axes: Any, shape: Any, names: Any, devices: Any) -> jax.sharding.NamedSharding:
+    """JAX's object for a layout; the arguments are those of the op `Distribute`."""
+    mesh = jax.sharding.Mesh(np.array(list(map(named, devices))).reshape(shape), names)
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes))
+
+
+@rules("Distribute")
+def _(x: Any, *layout: Any) -> Any:
+    wanted = sharding(*layout)
+    if isinstance(x, jax.core.Tracer):
+        return jax.lax.with_sharding_constraint(x, wanted)
+    return jax.device_put(x, wanted)

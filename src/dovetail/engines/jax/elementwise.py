@@ -37,6 +37,11 @@ rules |= {
     "Igamma": jax.scipy.special.gammainc,
     "BesselI0": jax.scipy.special.i0,
     "BesselI1": jax.scipy.special.i1,
+    # The bodies of activations would do for XLA, but JAX differentiates these rules correctly at a body's kink too.
+    "Relu": jax.jit(jax.nn.relu),  # without `jit` it reads its own signature at each call
+    "Elu": jax.nn.elu,
+    "Sigmoid": lax.logistic,
+    "Softplus": jax.nn.softplus,
     **transforms(jnp),
 }
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
+from dovetail.core.base.hooks import hooks
 from dovetail.core.base.optional_api import optional_api
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engine import Engine, Segment
@@ -38,7 +39,6 @@ from dovetail.engines.jax.executable import Executable, Executables, aligned_cop
 from dovetail.engines.jax.lax_control import LaxControl
 
 if TYPE_CHECKING:
-    from dovetail.core.engines.routines import Routines
     from dovetail.core.values.spec import TensorSpec
 
 
@@ -54,6 +54,17 @@ def _is_traced(values: Any) -> bool:
 
 _LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # loops, and the arguments of their rules that are no arrays
 
+COMPILED = {f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile")}
+
+
+def _note_compiled(event: str, seconds: float, **_: Any) -> None:
+    """Tell an open profile what jax has compiled."""
+    if event in COMPILED and hooks.compiled is not None:
+        hooks.compiled(seconds)
+
+
+jax.monitoring.register_event_duration_secs_listener(_note_compiled)
+
 _has_started = optional_api(jax, "_src.xla_bridge.backends_are_initialized")
 
 
@@ -61,6 +72,8 @@ class JaxEngine(Engine):
     """JAX on its default device."""
 
     name = "jax"
+    _reports = "dovetail.engines.jax.routines"
+    _named_scope = staticmethod(jax.named_scope)
     specializes = True
     static_shapes = True
     compiles_programs = True
@@ -81,8 +94,7 @@ class JaxEngine(Engine):
     def devices(self) -> list[str]:
         return list(map(name_of, devices()))
 
-    def device_of(self, value: Any) -> str:
-        return name_of_all(value)
+    device_of = staticmethod(name_of_all)
 
     def put_on(self, value: Any) -> str | None:
         return self.device_of(value) if value.committed else None
@@ -100,8 +112,7 @@ class JaxEngine(Engine):
         is_whole = len(other.devices()) == 1
         return self.to_device(value, self.device_of(other)) if is_whole else jax.device_put(value, other.sharding)
 
-    def _require_whole(self, value: Any) -> None:
-        require_whole(value)
+    _require_whole = staticmethod(require_whole)
 
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
@@ -120,9 +131,6 @@ class JaxEngine(Engine):
             return self.asarray(value, dtype)
         return aligned_copy(value)  # a copy, since JAX reads it in place, and maybe after the call
 
-    def to_numpy(self, value: Any) -> np.ndarray:
-        return np.asarray(value)
-
     def limit_memory(self, limit: int | None, device: str) -> bool:
         advice = "say XLA_PYTHON_CLIENT_MEM_FRACTION in the environment before jax starts (for GPUs)"
         raise NotImplementedError(f"jax takes memory by XLA's allocator, which cannot be limited here: {advice}.")
@@ -139,8 +147,7 @@ class JaxEngine(Engine):
         os.environ["NPROC"] = str(count)  # XLA reads it for its thread pool when it starts
         return True
 
-    def wait(self, value: Any) -> None:
-        jax.block_until_ready(value)
+    wait = staticmethod(jax.block_until_ready)
 
     def _make_control(self) -> Control:
         return LaxControl()
@@ -153,8 +160,7 @@ class JaxEngine(Engine):
     def stack(self, values: Values) -> Any:
         return jnp.stack(values)
 
-    def copy(self, value: Any) -> Any:
-        return copied(value)
+    copy = staticmethod(copied)
 
     def is_deleted(self, value: Any) -> bool:
         return value.is_deleted()
@@ -202,19 +208,6 @@ class JaxEngine(Engine):
         is_known = all(spec.shape is not None and None not in spec.shape for spec in specs)
         return Executable(segment) if is_known else Executables(segment)
 
-    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
-        from dovetail.engines.jax.routines import routines  # only `dovetail.explain` needs it
-
-        return routines(segment, arguments)
-
-    def scoped(self, name: str, rule: Rule) -> Rule:
-        @functools.wraps(rule)
-        def named(*args: Any) -> Any:
-            with jax.named_scope(name):
-                return rule(*args)
-
-        return named
-
     def start_trace(self, folder: str) -> Callable[[], None] | None:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level, options.host_tracer_level = 0, 1
@@ -224,8 +217,7 @@ class JaxEngine(Engine):
             return None
         return jax.profiler.stop_trace
 
-    def traced_as(self, name: str) -> AbstractContextManager[Any]:
-        return jax.profiler.TraceAnnotation(name)
+    traced_as = staticmethod(jax.profiler.TraceAnnotation)
 
     def _print(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import starmap
 from types import FunctionType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dovetail.core.base.hooks import compiles
 from dovetail.core.base.memory import BLOCK
 from dovetail.core.engine import Segment
 from dovetail.core.engines.allocation import aligned_empty
@@ -18,6 +20,9 @@ from dovetail.core.engines.devices import is_several
 from dovetail.core.values.state import held_by
 from dovetail.engines.jax.devices import DISAGREEING, all_named, name_of_all, told
 from dovetail.engines.jax.hlo_scopes import instructions
+
+with suppress(ImportError):  # JAX imports it at its first compilation; a signal there would leave half of it
+    import jaxlib.mlir.dialects.mhlo  # noqa: F401
 
 # XLA keeps the intermediate results of a program in one block.  An XLA thread takes and frees the block in each call.
 # glibc would not keep a large block, so this option divides it.
@@ -173,6 +178,7 @@ class Executable:
             self._others[_shardings(args)] = self
         return self._compiled(*args)
 
+    @compiles
     def _compile(self, args: Sequence[Any]) -> Any:
         """Compile the program for arguments, or for structs of their dtypes and shapes."""
         self.devices = _devices(args)

@@ -67,14 +67,12 @@ rules["Qr"] = jnp.linalg.qr
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
         return [jnp.linalg.eigvalsh(x, symmetrize_input=False)]
-    w, v = jnp.linalg.eigh(x, symmetrize_input=False)
-    return w, v * matrices.phases(jnp, v)
+    return matrices.turned(jnp, *jnp.linalg.eigh(x, symmetrize_input=False))
 
 
 @rules("Eig")
 def _(x: Any) -> Any:
-    w, v = jnp.linalg.eig(x)
-    return w, v * matrices.phases(jnp, v)
+    return matrices.turned(jnp, *jnp.linalg.eig(x))
 
 
 @rules("Svd")

@@ -20,8 +20,8 @@ import numpy as np
 from jax import lax
 
 from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows
-from dovetail.core.rules import Rule
 from dovetail.engines.jax.tables import rules
+from dovetail.engines.jax.windows import input_gradient, kernel_gradient
 
 LARGEST = 64  # elements of a window: each of them is an operation of the program
 
@@ -98,29 +98,13 @@ def _scaled(x: Any, factors: Any) -> Any:
     return jnp.repeat(x, factors.shape[-1] // x.shape[-1], -1) * factors[0]
 
 
-def _input_gradient(rule: Rule) -> Rule:
-    def gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
-        x = jax.ShapeDtypeStruct(input_sizes, g.dtype)
-        return jax.linear_transpose(lambda x: rule(x, kernel, *window), x)(g)[0]
-
-    return gradient
-
-
-def _kernel_gradient(rule: Rule) -> Rule:
-    def gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
-        kernel = jax.ShapeDtypeStruct(filter_sizes, g.dtype)
-        return jax.linear_transpose(lambda kernel: rule(x, kernel, *window), kernel)(g)[0]
-
-    return gradient
-
-
 for _variant, _rule, _fits in (
     ("patches", _as_patches, _is_whole),
     ("shifted", _as_shifted, _is_whole_or_depthwise),
 ):
     rules.alternative(_variant, *CONVOLUTIONS[""], when=_fits)(_rule)
-    rules.alternative(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits)(_input_gradient(_rule))
-    rules.alternative(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits)(_kernel_gradient(_rule))
+    rules.alternative(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits)(input_gradient(_rule))
+    rules.alternative(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits)(kernel_gradient(_rule))
 
 
 # -- pools by comparison ----------------------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ import numpy as np
 from jax import lax
 
 from dovetail.core.base.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
+from dovetail.core.rules import Rule
 from dovetail.engines.jax.tables import rules
+
+
+def _transposed(linear: Rule, shape: Any, g: Any) -> Any:
+    """The transpose of a linear function of an array of some shape, at `g`."""
+    return jax.linear_transpose(linear, jax.ShapeDtypeStruct(shape, g.dtype))(g)[0]
+
 
 # -- convolution ------------------------------------------------------------------------------------------------------
 
@@ -31,19 +38,27 @@ def _conv(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_
     )
 
 
+def input_gradient(convolution: Rule) -> Rule:
+    """The rule of the gradient by the input of a convolution that has this rule."""
+
+    def gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
+        return _transposed(lambda x: convolution(x, kernel, *window), input_sizes, g)
+
+    return gradient
+
+
+def kernel_gradient(convolution: Rule) -> Rule:
+    """The rule of the gradient by the kernel of a convolution that has this rule."""
+
+    def gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
+        return _transposed(lambda kernel: convolution(x, kernel, *window), filter_sizes, g)
+
+    return gradient
+
+
 rules |= dict.fromkeys(CONVOLUTIONS[""], _conv)
-
-
-@rules(*CONVOLUTIONS["BackpropInput"])
-def _(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
-    x = jax.ShapeDtypeStruct(input_sizes, g.dtype)
-    return jax.linear_transpose(lambda x: _conv(x, kernel, *window), x)(g)[0]
-
-
-@rules(*CONVOLUTIONS["BackpropFilter"])
-def _(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
-    kernel = jax.ShapeDtypeStruct(filter_sizes, g.dtype)
-    return jax.linear_transpose(lambda kernel: _conv(x, kernel, *window), kernel)(g)[0]
+rules |= dict.fromkeys(CONVOLUTIONS["BackpropInput"], input_gradient(_conv))
+rules |= dict.fromkeys(CONVOLUTIONS["BackpropFilter"], kernel_gradient(_conv))
 
 
 # -- windows and pooling ----------------------------------------------------------------------------------------------
@@ -66,8 +81,7 @@ rules["SlidingWindows"] = _slide
 
 @rules("OverlapAdd")
 def _(patches: Any, input_sizes: Any, *window: Any) -> Any:
-    x = jax.ShapeDtypeStruct(input_sizes, patches.dtype)
-    return jax.linear_transpose(lambda x: _slide(x, *window), x)(patches)[0]
+    return _transposed(lambda x: _slide(x, *window), input_sizes, patches)
 
 
 def _reduce_windows(
@@ -101,4 +115,4 @@ def _(x: Any, g: Any, *pool: Any) -> Any:
 
 @rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
 def _(x: Any, g: Any, *pool: Any) -> Any:
-    return jax.linear_transpose(lambda x: _average_pool(x, *pool), jax.ShapeDtypeStruct(x.shape, x.dtype))(g)[0]
+    return _transposed(lambda x: _average_pool(x, *pool), x.shape, g)

@@ -221,43 +221,40 @@ def _(x: Any, indices: Any) -> Any:
     return _masked(valid, tf.raw_ops.GatherNd(params=x, indices=at), _lowest)
 
 
-def _rows(indices: Any, updates: Any) -> tuple[Any, Any]:
-    """Positions and updates with at least one common axis, which the scatter kernels need."""
-    one = indices.shape.rank == 1
-    return (indices[None], updates[None]) if one else (indices, updates)
-
-
-@rules("TensorScatterUpdate")
-def _(x: Any, indices: Any, updates: Any) -> Any:
-    indices, updates = _rows(indices, updates)
-    at, _ = _checked(indices, *dims(x)[: indices.shape[-1]])
-    if x.shape.num_elements() == 0:
-        return tf.identity(x)
-    return tf.raw_ops.TensorScatterUpdate(tensor=x, indices=at, updates=updates, bad_indices_policy="IGNORE")
-
-
-def _scatter(name: str, nothing: Any) -> Rule:
-    write = kernel(f"TensorScatter{name}", "tensor", "indices", "updates")
+def _scattering(write: Rule) -> Rule:
+    """The rule of a scatter, by a function of the tensor, the positions, which of them are valid, and the updates."""
 
     def rule(x: Any, indices: Any, updates: Any) -> Any:
-        indices, updates = _rows(indices, updates)
+        if indices.shape.rank == 1:  # the kernels need a common axis
+            indices, updates = indices[None], updates[None]
         at, valid = _checked(indices, *dims(x)[: indices.shape[-1]])
         if x.shape.num_elements() == 0:
             return tf.identity(x)  # TensorFlow refuses to write nothing to nothing
-        at = at if valid is None else tf.where(valid[..., None], at, 0)
-        return write(x, at, _masked(valid, updates, nothing))
+        return write(x, at, valid, updates)
 
     return rule
 
 
+@rules("TensorScatterUpdate")
+@_scattering
+def _(x: Any, at: Any, valid: Any, updates: Any) -> Any:
+    return tf.raw_ops.TensorScatterUpdate(tensor=x, indices=at, updates=updates, bad_indices_policy="IGNORE")
+
+
+def _scatter(name: str, nothing: Any) -> Rule:
+    scatter = kernel(f"TensorScatter{name}", "tensor", "indices", "updates")
+
+    def write(x: Any, at: Any, valid: Any, updates: Any) -> Any:
+        at = at if valid is None else tf.where(valid[..., None], at, 0)
+        return scatter(x, at, _masked(valid, updates, nothing))
+
+    return _scattering(write)
+
+
 @rules("TensorScatterMul")
-def _(x: Any, indices: Any, updates: Any) -> Any:
-    indices, updates = _rows(indices, updates)
-    depth = indices.shape[-1]
-    at, valid = _checked(indices, *dims(x)[:depth])
-    if x.shape.num_elements() == 0:
-        return tf.identity(x)
-    sizes = tf.cast(tf.stack(dims(x)[:depth]), tf.int64)
+@_scattering
+def _(x: Any, at: Any, valid: Any, updates: Any) -> Any:
+    sizes = tf.cast(tf.stack(dims(x)[: at.shape[-1]]), tf.int64)
     rows = tf.reduce_sum(at * tf.math.cumprod(sizes, exclusive=True, reverse=True), -1)
     rows = rows if valid is None else tf.where(valid, rows, -1)  # the kernel skips -1
     factors = tf.math.unsorted_segment_prod(updates, rows, tf.reduce_prod(sizes))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +21,6 @@ from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 if TYPE_CHECKING:
-    from dovetail.core.engines.routines import Routines
     from dovetail.core.values.spec import TensorSpec
 
 _CPU = 1  # DLPack's number for the CPU
@@ -33,6 +30,8 @@ class TensorFlowEngine(Engine):
     """TensorFlow on its default device."""
 
     name = "tensorflow"
+    _reports = "dovetail.engines.tensorflow.routines"
+    _named_scope = staticmethod(tf.name_scope)
     compiles_programs = True
     specializes = True
     # Whether the kernels for CPUs add up halves in halves depends on the processor.
@@ -55,8 +54,7 @@ class TensorFlowEngine(Engine):
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"
 
-    def on_device(self, device: str) -> AbstractContextManager[Any]:
-        return tf.device(device)
+    on_device = staticmethod(tf.device)
 
     def to_device(self, value: Any, device: str) -> Any:
         with tf.device(device):
@@ -99,8 +97,7 @@ class TensorFlowEngine(Engine):
 
     _truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
-    def unstack(self, value: Any) -> Any:
-        return tf.unstack(value)
+    unstack = staticmethod(tf.unstack)
 
     def copy(self, value: Any) -> Any:
         return tf.raw_ops.DeepCopy(x=value)
@@ -167,14 +164,6 @@ class TensorFlowEngine(Engine):
         rule = super().rule_for(operation, layer, preferred)
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
-    def scoped(self, name: str, rule: Rule) -> Rule:
-        @functools.wraps(rule)
-        def named(*args: Any) -> Any:
-            with tf.name_scope(name):
-                return rule(*args)
-
-        return named
-
     def start_trace(self, folder: str) -> Callable[[], None] | None:
         options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
         try:
@@ -183,22 +172,15 @@ class TensorFlowEngine(Engine):
             return None
         return tf.profiler.experimental.stop
 
-    def traced_as(self, name: str) -> AbstractContextManager[Any]:
-        return tf.profiler.experimental.Trace(name)
+    traced_as = staticmethod(tf.profiler.experimental.Trace)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         return Executable(segment)
 
-    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
-        from dovetail.engines.tensorflow.routines import routines  # only `dovetail.explain` needs it
-
-        return routines(segment, arguments)
-
     def is_traced(self, value: Any) -> bool:
         return hasattr(value, "op")  # eager tensors have no `op`
 
-    def is_tracing(self) -> bool:
-        return tf.inside_function()
+    is_tracing = staticmethod(tf.inside_function)
 
     def fresh_key(self, seed: int) -> Any:
         return tf.random.uniform((2,), tf.int32.min, tf.int32.max, tf.int32, seed) if tf.inside_function() else None

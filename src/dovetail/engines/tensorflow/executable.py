@@ -22,6 +22,7 @@ import tensorflow as tf
 import tensorflow.python as tf_python
 
 from dovetail.core.base.errors import CONVENTIONAL, conventional, op_error
+from dovetail.core.base.hooks import compiles
 from dovetail.core.base.optional_api import optional_api
 from dovetail.core.base.windows import CONVOLUTIONS, POOLS
 from dovetail.core.engine import FILE, OPERATIONS, Segment
@@ -104,14 +105,18 @@ class Executable:
         A function is called on values instead if its rules need ranks that only these have.
         """
         if self._run is None:
-            try:
-                self._run = self.traced(xla=False)
-            except CONVENTIONAL:
-                if not self._lacks_ranks:
-                    raise
-                self._run = self._function
-            if self._compiles and self._at_once:
-                self._compile([tf.zeros(t.shape, t.dtype.numpy) for t in self._inputs])
+            self._trace()
+
+    @compiles
+    def _trace(self) -> None:
+        try:
+            self._run = self.traced(xla=False)
+        except CONVENTIONAL:
+            if not self._lacks_ranks:
+                raise
+            self._run = self._function
+        if self._compiles and self._at_once:
+            self._compile([tf.zeros(t.shape, t.dtype.numpy) for t in self._inputs])
 
     def __call__(self, *args: Any) -> Any:
         self._calls += 1
@@ -127,6 +132,7 @@ class Executable:
         with nullcontext() if self._device is None else tf.device(self._device):
             return in_loops(self._run, args) if self._has_loops else self._run(*args)
 
+    @compiles
     def _compile(self, args: Any) -> None:
         """Let XLA compile the function; keep the traced one if XLA lacks an operation that a user's rule calls."""
         self._compiles = False

@@ -10,12 +10,11 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
-from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
+from dovetail.core.rules import Rule
 from dovetail.engines import matrices
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import einsum_of_one
 from dovetail.engines.tensorflow import sums
-from dovetail.engines.tensorflow.gradients import with_gradient_of_table
 from dovetail.engines.tensorflow.tables import SMALL, cast, dims, ints, kernel, rules, widened
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -159,11 +158,11 @@ def _(x: Any, mode: str) -> Any:
 @_finite
 def _(x: Any, compute_v: bool) -> Any:
     w, v = tf.raw_ops.SelfAdjointEigV2(input=x, compute_v=compute_v)
-    return (tf.math.real(w), v * matrices.phases(tnp, v)) if compute_v else [tf.math.real(w)]
+    return matrices.turned(tnp, tf.math.real(w), v) if compute_v else [tf.math.real(w)]
 
 
-@rules("Eig", layers=(EAGER, PROGRAM))
-def _eig(x: Any) -> Any:
+@rules("Eig")
+def _(x: Any) -> Any:
     """NumPy's rule, since TensorFlow's kernel gives the eigenvalues in another order than LAPACK."""
     dtype = tf.complex128 if x.dtype in (tf.float64, tf.complex128) else tf.complex64
     w, v = tf.numpy_function(numpy_engine.eager_rules["Eig"], [x], [dtype, dtype], stateful=False)
@@ -180,8 +179,8 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     return matrices.aligned(tnp, u, s, _adjoint(v)) if compute_uv else [s]
 
 
-@rules("Lu", layers=(EAGER, PROGRAM))
-def _lu(x: Any) -> Any:
+@rules("Lu")
+def _(x: Any) -> Any:
     """NumPy's rule: TensorFlow's kernel refuses singular matrices, and gives a permutation, not LAPACK's pivots."""
     lu, pivots = tf.numpy_function(numpy_engine.eager_rules["Lu"], [x], [x.dtype, tf.int32], stateful=False)
     lu.set_shape(x.shape)
@@ -189,5 +188,4 @@ def _lu(x: Any) -> Any:
     return lu, pivots
 
 
-rules("Eig", layers=(NATIVE,))(with_gradient_of_table("Eig", _eig))
-rules("Lu", layers=(NATIVE,))(with_gradient_of_table("Lu", _lu))
+rules.by_table |= {"Eig", "Lu"}

@@ -45,14 +45,7 @@ def _(key: Any, shape: Any, counter: Any, part: Any) -> Any:
     if tf.executing_eagerly():  # one pass over blocks that stay in the processor's cache
         given = (None if x is None else x.numpy() for x in (counter, part))
         return tf.constant(threefry.on_host(key.numpy(), shape, *given))
-    size, is_row = math.prod(shape), part is not None and len(shape) == 1
-    if part is None:
-        x0 = tf.range((size + 1) // 2)
-    else:
-        columns = part[0] + tf.range(tf.cast(shape[-1], tf.int64))
-        period = threefry.part_period(part[1], is_row)
-        is_first = columns < period
-        x0 = tf.where(is_first, columns, columns - period)
+    x0, is_first = threefry.first_words(lambda n: tf.range(tf.cast(n, tf.int64)), tf.where, shape, part)
     x0 = tf.cast(x0, tf.uint32)
     x1 = tf.zeros_like(x0)
     if counter is not None:
@@ -60,6 +53,6 @@ def _(key: Any, shape: Any, counter: Any, part: Any) -> Any:
         x0, x1 = x0 + first, x1 + second
     words = threefry.encrypt(_Words(tf.bitcast(key, tf.uint32)), _Words(x0), _Words(x1), signed=False)
     values = [tf.bitcast(w.value, tf.int32) for w in words]
-    if is_row:
+    if is_first is not None:
         return tf.where(is_first, *values)
-    return tf.reshape(tf.concat(values, 0)[:size], ints(shape))
+    return tf.reshape(tf.concat(values, 0)[: math.prod(shape)], ints(shape))

@@ -29,6 +29,7 @@ _NO_OUT = {"IsNan", "IsInf", "IsFinite"}
 _NOT_FOR_WIDE_UNSIGNED = {
     *("AddV2", "Sub", "Pow", "Neg", "Abs", "Square", "Maximum", "Minimum", "Invert", "LeftShift", "RightShift"),
     *("Less", "LessEqual", "Greater", "GreaterEqual"),
+    "SelectV2",  # of PyTorch 2.6
 }
 
 for _name, _function in _FUNCTIONS.items():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +17,6 @@ from dovetail.core.engine import Engine, Segment
 from dovetail.core.engines.accumulation import PRODUCTS
 from dovetail.core.engines.allocation import lent_bytes
 from dovetail.engines.torch.tables import native_device, new_device
-
-if TYPE_CHECKING:
-    from dovetail.core.engines.routines import Routines
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 _OF_ML_DTYPES = frozenset(as_dtype(name).numpy for name in _NOT_NUMPYS)
@@ -32,6 +29,7 @@ class TorchEngine(Engine):
     """PyTorch, on the CPU or on the first CUDA device."""
 
     name = "torch"
+    _reports = "dovetail.engines.torch.routines"
     array_key = staticmethod(attrgetter("shape", "dtype"))
     consumes = True
     prefers_cpu = True
@@ -190,11 +188,6 @@ class TorchEngine(Engine):
             "cudnn.deterministic": partial(flags, enabled=True, deterministic=True),
             "without cuDNN": partial(flags, enabled=False),
         }
-
-    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
-        from dovetail.engines.torch.routines import routines  # only `dovetail.explain` needs it
-
-        return routines(segment, arguments)
 
     def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         if not torch.is_grad_enabled():

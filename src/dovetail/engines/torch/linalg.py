@@ -145,15 +145,13 @@ def _finite(rule: Rule) -> Rule:
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
         return [torch.linalg.eigvalsh(x)]
-    w, v = torch.linalg.eigh(x)
-    return w, v * matrices.phases(torch, v)
+    return matrices.turned(torch, *torch.linalg.eigh(x))
 
 
 @rules("Eig")
 @_finite
 def _(x: Any) -> Any:
-    w, v = torch.linalg.eig(x)
-    return w, v * matrices.phases(torch, v)
+    return matrices.turned(torch, *torch.linalg.eig(x))
 
 
 @rules("Svd")

@@ -39,6 +39,11 @@ def of_floats(operation: Any) -> bool:
     return all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs)
 
 
+def is_usual(operation: Any) -> bool:
+    """Whether no input of an operation is of a wide unsigned type."""
+    return all(t.dtype.name not in ("uint16", "uint32", "uint64") for t in operation.inputs)
+
+
 def with_kernel(kernel: Any, *names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
     """Decorator: declare a rule of composites if torch has a private function; else their bodies run."""
     return rules(*names, layers=layers) if kernel else lambda rule: rule
@@ -47,12 +52,12 @@ def with_kernel(kernel: Any, *names: str, layers: tuple[str, ...] = CALLS) -> Ca
 def or_numpy(*names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
     """Decorator: declare a rule, with NumPy's rule for the wide unsigned types if torch refuses them.
 
-    Programs call the rule as it is if all arguments are floats.
+    Programs call the rule as it is if no argument is of these types.
     """
 
     def declare(rule: Rule) -> Rule:
         for name in names:
-            rules(name, layers=(PROGRAM, OUT) if OUT in layers else (PROGRAM,), variant="floats", when=of_floats)(rule)
+            rules(name, layers=(PROGRAM, OUT) if OUT in layers else (PROGRAM,), variant="usual", when=is_usual)(rule)
             rules(name, layers=layers)(covered(name, rule))
         return rule
 
@@ -66,7 +71,8 @@ def covered(name: str, rule: Rule) -> Rule:
         try:
             return rule(x, *args, **out)
         except (NotImplementedError, RuntimeError):
-            if x.dtype not in WIDE_UNSIGNED:
+            tensors = [a for a in (x, *args) if isinstance(a, torch.Tensor)]
+            if not any(a.dtype in WIDE_UNSIGNED for a in tensors):
                 raise
             arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
             of_numpy = numpy_engine.eager_rules[name] or body_rule(name, "numpy")

@@ -10,7 +10,8 @@ from a file, and one with `<` only written to it.  A row of a function has no op
 
 Then come the inputs, in the format's order: the parameter of Dovetail's op, and a mark.  `!` marks an input that is
 static here, so a constant, `?` a shape, which may be known in part, and `*` a list.  `&` marks a variable, of which the
-op takes the value, and `^` one that is then assigned the next result.
+op takes the value, and `^` one that is then assigned the next result.  `#` marks a list of tensors that nodes pass on,
+and `~` a tensor or what such a list may have in its place.
 
 Behind the semicolon are the attributes: `theirs:ours` or one name for both, `@` with a converter, `=` with the only
 value that the row takes, and `|` with the format's default if ours is another.  `>` is the number of a result whose
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WORDS = {"True": True, "False": False, "": ""}
-WAYS = "!?*&^"
+WAYS = "!?*&^#~"
 LATEST = 1 << 30  # behind all versions
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from dovetail import ops
-from dovetail.core.base.errors import UnknownRank, op_error
+from dovetail.core.base.errors import CONVENTIONAL, UnknownRank, op_error
 from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import record_on
 from dovetail.core.values.spec import TensorSpec
@@ -105,9 +105,18 @@ class Place:
         return self.results(self.computed(lambda *tensors: function(*self.operation.arguments(tensors)), *given))
 
     def by_body(self) -> list[Any]:
-        """Add the nodes of the operation's body, and return its results."""
+        """Add the nodes of the operation's body, and return its results.
+
+        Raises:
+            UnknownRank: the body cannot be traced, and the rank of an input is not known.
+        """
         body: Any = self.operation.op.body
-        return self.by(body)
+        try:
+            return self.by(body)
+        except CONVENTIONAL as error:
+            if all(tensor.shape is not None for tensor in self.operation.inputs):
+                raise
+            raise UnknownRank(f"{self.operation.type} needs a rank that is not known: {error}") from error
 
     def computed(self, function: Callable[..., Any], *given: tuple[Any, TensorSpec]) -> list[Any]:
         """Add the nodes of a function, which calls ops on values of some specs, and return its results."""

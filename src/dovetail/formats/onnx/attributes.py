@@ -84,18 +84,21 @@ def _type(value: Any) -> str:
     """ONNX's type of the value of an attribute; "" of an empty list, or of what is no value."""
     if isinstance(value, list):
         return f"{_type(value[0])}S" if value else ""
-    return next((type for kind, type in _TYPES.items() if isinstance(value, kind)), "")
+    return next((type for kind, type in _types_of_values().items() if isinstance(value, kind)), "")
 
 
-_TYPES: dict[type, str] = {
-    float: "FLOAT",
-    int: "INT",
-    str: "STRING",
-    np.ndarray: "TENSOR",
-    ONNX.GraphProto: "GRAPH",
-    ONNX.TypeProto: "TYPE_PROTO",
-    ONNX.SparseTensorProto: "SPARSE_TENSOR",
-}
+@functools.cache
+def _types_of_values() -> dict[type, str]:
+    """Messages are classes of protobuf, which may not be installed."""
+    return {
+        float: "FLOAT",
+        int: "INT",
+        str: "STRING",
+        np.ndarray: "TENSOR",
+        ONNX.GraphProto: "GRAPH",
+        ONNX.TypeProto: "TYPE_PROTO",
+        ONNX.SparseTensorProto: "SPARSE_TENSOR",
+    }
 
 
 def _guessed(proto: Any) -> int:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import op_error
 from dovetail.formats.nodes.constants import is_tensor
+from dovetail.formats.onnx.declared import type_of
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.keeping import Level, Lost, Source
-from dovetail.formats.onnx.model import Model, type_of
+from dovetail.formats.onnx.model import Model
 from dovetail.formats.onnx.nodes import Weight, tensors_of
 from dovetail.formats.wire.messages import ONNX
 

@@ -12,10 +12,10 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import OpaqueOp, opaque_outputs
 from dovetail.formats.nodes.writing import unique
+from dovetail.formats.onnx.declared import DEFAULT_DOMAINS, versions_of
 from dovetail.formats.onnx.forms import is_same
 from dovetail.formats.onnx.layouts import rename
-from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Node, Weight, subgraphs, tensors_of
-from dovetail.formats.onnx.reading import versions_of
+from dovetail.formats.onnx.nodes import Body, Node, Weight, subgraphs, tensors_of
 from dovetail.formats.onnx.records import Record, Records
 from dovetail.formats.onnx.table import writes
 from dovetail.formats.onnx.written_nodes import Place, Ref

@@ -24,6 +24,7 @@ from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.expansion import TRACE, Expansion, Part
 from dovetail.formats.nodes.waiting import FOR_ALL
 from dovetail.formats.onnx import ops as ops  # it fills the tables
+from dovetail.formats.onnx.declared import Type, type_of, versions_of
 from dovetail.formats.onnx.nodes import (
     EMPTY,
     Body,
@@ -37,49 +38,15 @@ from dovetail.formats.onnx.nodes import (
     subgraphs,
     weights_in,
 )
-from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
+from dovetail.formats.onnx.reading import Reader, tensors_in
 from dovetail.formats.onnx.table import NEWEST
-from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
+from dovetail.formats.onnx.tensors import CARRIERS, Tensors
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.naming import unique_name
 from dovetail.ops.random.generator import Generator
 
 GUESSES = (2, 64)  # sizes of unknown first and other dimensions, with which nodes that wait are tried
 TIMES = {"Loop": 2}  # types → how often their graphs are read
-
-
-class Type(NamedTuple):
-    """The type of a value that a file declares.
-
-    Attributes:
-        kind: "tensor", "sequence", "optional", "map" or "sparse".
-        number: ONNX's number of the dtype, or of a sequence's elements; 0 if it is not said.
-        shape: None for an unknown rank, with None for unknown dimensions.
-    """
-
-    kind: str
-    number: int = 0
-    shape: tuple[int | None, ...] | None = None
-
-    @property
-    def spec(self) -> TensorSpec | None:
-        """The shape and the dtype of a tensor; None if it is no tensor of numbers."""
-        dtype = dtype_of(self.number)
-        return None if self.kind != "tensor" or dtype is None else TensorSpec(self.shape, dtype)
-
-
-def type_of(proto: Any) -> Type:
-    """The type in a message `TypeProto`."""
-    kind = (proto.WhichOneof("value") or "tensor_type").removesuffix("_type")
-    inner: Any = getattr(proto, f"{kind}_type", None)
-    if kind != "tensor":
-        inside = inner.elem_type if kind in ("sequence", "optional") else None
-        return Type(kind, type_of(inside).number if inside is not None else 0)
-    sizes = tuple(
-        one.dim_value if one.WhichOneof("value") == "dim_value" and one.dim_value >= 0 else None
-        for one in inner.shape.dim
-    )
-    return Type(kind, inner.elem_type, sizes if inner.HasField("shape") else None)
 
 
 @dataclass

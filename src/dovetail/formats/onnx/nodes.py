@@ -14,12 +14,12 @@ from dovetail.formats.nodes import reading
 from dovetail.formats.nodes.constants import is_tensor, wanted
 from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.onnx.attributes import Attributes, attributes_of, check_types
+from dovetail.formats.onnx.declared import DEFAULT_DOMAINS
 from dovetail.formats.onnx.tensors import carried, number_of
 
 if TYPE_CHECKING:
     from dovetail.formats.onnx.reading import Reader
 
-DEFAULT_DOMAINS = ("", "ai.onnx")
 DOMAIN = "com.microsoft"  # of the operators of ONNX Runtime
 NO_TRAINING = {"BatchNormalization": (3, 4)}  # types → the numbers of inputs that training does not change
 SCALES = ("Mul", "Div", "Pow")  # types that take single numbers as they are, such as the scale of attention

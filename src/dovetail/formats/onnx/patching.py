@@ -17,12 +17,13 @@ import numpy as np
 
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.writing import unique
+from dovetail.formats.onnx.declared import DEFAULT_DOMAINS, type_of
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.ends import Input, Result, input_info, result_info
 from dovetail.formats.onnx.keeping import Keeping
 from dovetail.formats.onnx.layouts import rename
-from dovetail.formats.onnx.model import Model, type_of
-from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Weight, needs, parts_of, subgraphs
+from dovetail.formats.onnx.model import Model
+from dovetail.formats.onnx.nodes import Weight, needs, parts_of, subgraphs
 from dovetail.formats.onnx.tensors import CARRIERS
 from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.onnx.written_nodes import Nodes, Ref

@@ -23,8 +23,8 @@ from dovetail.formats.nodes.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.by_values import read_by_values
 from dovetail.formats.onnx.calls import by_row, listed
+from dovetail.formats.onnx.declared import versions_of
 from dovetail.formats.onnx.nodes import (
-    DEFAULT_DOMAINS,
     Body,
     Foreign,
     Later,
@@ -426,9 +426,4 @@ def tensors_in(value: Any) -> Iterator[Any]:
             yield from tensors_in(one)
 
 
-def versions_of(owner: Any) -> dict[str, int]:
-    """Domain → version, from the imports of a model or a function."""
-    return {"" if one.domain in DEFAULT_DOMAINS else one.domain: one.version for one in owner.opset_import}
-
-
-__all__ = ["Reader", "tensors_in", "versions_of"]
+__all__ = ["Reader", "tensors_in"]

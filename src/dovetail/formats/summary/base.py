@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core.base.texts import count_text
@@ -51,6 +53,26 @@ class Value(NamedTuple):
     dtype: str
     shape: Shape | None
     size: int | None = None
+
+
+@functools.cache
+def _computed() -> dict[str, frozenset[str]]:
+    """Format → the types of nodes that Dovetail computes.
+
+    The file is written by `python -m tests.formats.type_lists`, so a summary does without the tables of their rows.
+    """
+    lines = Path(__file__).with_name("computed.txt").read_text().splitlines()
+    return {name: frozenset(types.split()) for name, _, types in (line.partition(": ") for line in lines)}
+
+
+def marked(format: str, type: str) -> str:
+    """The type of a node of "onnx" or "tensorflow"; it is marked if nothing computes it.
+
+    Example:
+        >>> marked("tensorflow", "MatMul"), marked("tensorflow", "AudioSpectrogram")
+        ('MatMul', 'AudioSpectrogram (opaque)')
+    """
+    return type if type in _computed()[format] else f"{type} (opaque)"
 
 
 def values(title: str, given: Iterable[Value]) -> Table:

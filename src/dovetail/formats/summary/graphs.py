@@ -12,11 +12,10 @@ from typing import Any
 
 from dovetail.core.base.errors import FormatError
 from dovetail.formats.keras.saved_model import KINDS, read_folder
-from dovetail.formats.summary.base import Shape, Summary, Table, Value, operations, signature, summary, values
+from dovetail.formats.summary.base import Shape, Summary, Table, Value, marked, operations, signature, summary, values
 from dovetail.formats.summary.checkpoints import stored
 from dovetail.formats.summary.keras import layers_of, model_of
 from dovetail.formats.summary.source import Source
-from dovetail.formats.tensorflow.saved_model import has_rule
 from dovetail.formats.wire import bundle
 from dovetail.formats.wire.messages import TENSORFLOW, from_text
 from dovetail.formats.wire.slim import BYTES, VARINT, Span, slim, spans
@@ -163,7 +162,7 @@ def _of_node(node: Any) -> Value:
 
 def _type(node: Any, functions: Collection[str]) -> str:
     """The type of a node; it is marked as opaque if nothing computes it."""
-    return node.op if node.op in functions or has_rule(node.op) else f"{node.op} (opaque)"
+    return node.op if node.op in functions else marked("tensorflow", node.op)
 
 
 def _nodes(graph: Any) -> tuple[Table, Table, Table]:

@@ -123,6 +123,8 @@ _TAKEN: dict[str, Callable[[Any, int], Any]] = {
     "?": lambda node, index: node.shape(index),
     "&": _value,
     "^": _value,
+    "#": lambda node, index: node.tensor_list(index),
+    "~": lambda node, index: node.item(index),
 }
 
 

@@ -19,8 +19,8 @@ from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.op_defs import MOST, definition
 from dovetail.formats.tensorflow.results import first_number, specs_of
-from dovetail.formats.tensorflow.tensor_lists import TensorList
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host
+from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Optional
 from dovetail.formats.wire.tensors import shape_of
 
 if TYPE_CHECKING:
@@ -73,6 +73,18 @@ class Node(reading.Node):
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
         return value
+
+    def tensor_list(self, index: int) -> TensorList:
+        """An input that must be a list of tensors."""
+        value = self.value(index)
+        if not isinstance(value, TensorList):
+            raise self.refused(index, "no list of tensors")
+        return value
+
+    def item(self, index: int) -> Any:
+        """An input that must be a tensor, or what lists have in its place: a list, a variant or an optional value."""
+        value = self.value(index)
+        return value if isinstance(value, (TensorList, Variants, Optional)) else self.tensor(index)
 
     def read(self, value: Any) -> Any:
         """A value; instead of a reference, that of its variable after the assignments that gave the reference."""

@@ -26,13 +26,11 @@ from dovetail.formats.nodes.opaque import Unreadable
 from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.functions import called
-from dovetail.formats.tensorflow.host import HOST
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import behind, original, split
 from dovetail.formats.tensorflow.op_defs import definition
-from dovetail.formats.tensorflow.ops import READ, SPECIAL
-from dovetail.formats.tensorflow.places import FORKS, PASSING
+from dovetail.formats.tensorflow.places import FORKS
 from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.reading import Reader, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
@@ -462,17 +460,6 @@ def _ends_nothing(type: str) -> bool:
     return has_none or type in (*PLACEHOLDERS, *HANDLES) or EFFECTS.match(type) is not None
 
 
-def has_rule(type: str) -> bool:
-    """Whether nodes of a type are computed, here or on the host, or are needed for saving alone.
-
-    Example:
-        >>> has_rule("MatMul"), has_rule("AudioSpectrogram")
-        (True, False)
-    """
-    known = (READ, SPECIAL, HOST, PASSING, frames.INPUTS, PLACEHOLDERS)
-    return any(type in table for table in known) or SAVING.match(type) is not None
-
-
 def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     """Variables' nodes, each with a key and a slice: an assignment takes the output of `RestoreV2` of this number.
 
@@ -589,10 +576,13 @@ def read_graph_def(path: str | os.PathLike[str]) -> SavedGraph:
 
     Raises:
         FileNotFoundError: there is no such file.
-        FormatError: it is damaged.
+        FormatError: it is damaged, or has no nodes.
     """
     file = Path(path)
-    return saved_graph(_message(TENSORFLOW.GraphDef, file), file, TENSORFLOW.GraphDef)
+    graph = _message(TENSORFLOW.GraphDef, file)
+    if not graph.node:  # a message of another kind may have none of the fields
+        raise FormatError(file, "the file", "no node of a GraphDef", "the bytes of one, whole")
+    return saved_graph(graph, file, TENSORFLOW.GraphDef)
 
 
 def saved_graph(graph_def: Any, file: Path, kind: Any = None) -> SavedGraph:

@@ -7,7 +7,7 @@ A family has the rows of its types, then functions that read nodes, then those t
     @row("Xdivy: x y")
     def _(x, y): ...
 
-    @special("If StatelessIf")
+    @special("If StatelessIf", "it calls functions of the file", of_files=True)
     def _if(node): ...
 
     @writes("If")
@@ -39,6 +39,12 @@ UNUSED = {
     "validate_indices",
     "validate_shape",
     "use_locking",
+    "element_dtype",
+    "num_elements",
+    "input_ragged_rank",
+    "Tvalues",
+    "output_types",
+    "output_shapes",
     "sorted",
     "sparse_gradient",
     "grad_a",
@@ -67,8 +73,30 @@ def _add(one: Row) -> None:
 TABLES = Tables(_add, UNUSED)
 WRITE, BODIES, NO_WAY = TABLES.functions, TABLES.bodies, TABLES.refused
 rows, row, writes, body, no_way = TABLES.rows, TABLES.row, TABLES.writes, TABLES.body, TABLES.no_way
-special = setter(SPECIAL)  # functions that read nodes which no row can say
-host = setter(HOST)  # functions that compute nodes from NumPy arrays, tables and lists
+NO_ROW: dict[str, str] = {}  # TensorFlow's type → the reason why neither a row nor a function of arrays says it
+OF_FILES: set[str] = set()  # the types among them that take functions, nodes or values of a file, and are no calls
+
+
+def special(types: str, reason: str = "", of_files: bool = False) -> Callable[[Special], Special]:
+    """Decorator of a function that reads nodes of some types.
+
+    Args:
+        types: their names.
+        reason: why no row says them; empty if one does, for all but values that are no tensors.
+        of_files: whether only a file can have such a node.
+    """
+    return _without_row(SPECIAL, types, reason, of_files)
+
+
+def host(types: str, reason: str = "", of_files: bool = False) -> Callable[[Function], Function]:
+    """Decorator of a function of NumPy arrays, tables and lists that computes nodes; the arguments are of `special`."""
+    return _without_row(HOST, types, reason, of_files)
+
+
+def _without_row(table: dict[str, Any], types: str, reason: str, of_files: bool) -> Callable[[Any], Any]:
+    NO_ROW.update(dict.fromkeys(types.split() if reason else (), reason))
+    OF_FILES.update(types.split() if of_files else ())
+    return setter(table)(types)
 
 
 def shapes(text: str) -> None:

@@ -8,7 +8,8 @@
 The first call gives the nodes of a main graph, the second adds a function; branches and loops add functions, too.
 
 An operation is written by a function or a row of its family in `ops`, or by the operations of its body; a node of its
-name gives its results.  Reads and assignments wait for each other as in a run of the graph.
+name gives its results.  An operation that must know a rank calls one of several functions, each for one rank.  Reads
+and assignments wait for each other as in a run of the graph.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dovetail.core.base.errors import UnknownRank
 from dovetail.formats.nodes import writing
 from dovetail.formats.nodes.opaque import is_refusal
 from dovetail.formats.nodes.writing import unique
 from dovetail.formats.tensorflow.names import argument_name, node_name
 from dovetail.formats.tensorflow.ops import BODIES, NO_WAY, WRITE, WRITTEN
+from dovetail.formats.tensorflow.ranks import by_rank
 from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref, by_row, fits
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
@@ -155,6 +158,17 @@ class Writer(writing.Writer):
             if self._otherwise is None or not is_refusal(error):
                 raise
             return place.kept(self._otherwise(place.operation))
+
+    def add_nodes(self, place: Place) -> list[Ref]:
+        first = len(place.nodes.messages)
+        try:
+            return super().add_nodes(place)
+        except UnknownRank:
+            del place.nodes.messages[first:]
+            refs = by_rank(place)
+            if refs is None:
+                raise
+            return refs
 
     def by_row(self, place: Place) -> list[Ref] | None:
         row = WRITTEN.get(place.operation.type)

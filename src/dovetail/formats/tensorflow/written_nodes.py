@@ -346,7 +346,7 @@ def by_row(place: Place, row: Row) -> list[Ref]:
     for arg, one, value in pairs:
         if not isinstance(value, Ref) and one.way != "*":
             title = arg.name if place.nodes.writer.theirs else ""
-            value = place.constant(_static(place, one.param), one.param, dtypes.get(arg.attribute, "int32"), title)
+            value = _static(place, one.param, dtypes.get(arg.attribute, "int32"), title)
         inputs.append(value)
     if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:
         return place.by_body()
@@ -370,10 +370,15 @@ def layout_of(operation: Operation) -> str:
     return f"NC{spatial}" if operation.attrs.get("data_format") == "channels_first" else f"N{spatial}C"
 
 
-def _static(place: Place, param: str) -> Any:
+def _static(place: Place, param: str, dtype: Any, title: str) -> Ref:
     """A static argument as numbers; None means all axes."""
     operation = place.operation
-    value = operation.attrs[param]
+    value, is_reversed = operation.attrs[param], operation.type == "Transpose"
+    if value is None and operation.inputs[0].shape is not None:
+        value = [*range(rank_of(operation.inputs[0]))][:: -1 if is_reversed else 1]
     if value is not None:
-        return value
-    return [*range(rank_of(operation.inputs[0]))][:: -1 if operation.type == "Transpose" else 1]
+        return place.constant(value, param, dtype, title)
+    zero, one = place.constant(0, "start"), place.constant(1, "delta")
+    rank = place.node("Rank", place.inputs[0], dtype="int32")
+    axes = place.node("Range", zero, rank, one)
+    return place.node("Sub", place.node("Sub", rank, one), axes) if is_reversed else axes

@@ -37,7 +37,7 @@ class OpCall(keras.Operation):
         if op not in OPS:
             raise ValueError(f"this version of Dovetail has no op {op!r}; the model was saved with another one.")
         # Keras' own names begin with small letters, so these differ from them.
-        super().__init__(name or f"{op}_{keras.backend.get_uid(op)}")
+        super().__init__(name=name or f"{op}_{keras.backend.get_uid(op)}")
         self.op = op
 
     def call(self, *args: Any) -> Any:

@@ -59,12 +59,13 @@ def function(inputs: Sequence[keras.KerasTensor], outputs: Sequence[keras.KerasT
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
+def gradients(ys: Any, xs: Any, constants: Sequence[keras.KerasTensor] = ()) -> list[keras.KerasTensor | None]:
     """The gradients of tensors of a functional model, as new tensors of it, which have gradients in turn.
 
     Args:
         ys: a tensor, or a list of tensors whose sum is differentiated.
         xs: a tensor or a weight of a layer, or a list of them, also inner ones.
+        constants: tensors through which no gradient goes.
 
     Returns:
         A tensor for each of xs, of its shape and dtype; None if ys do not depend on it, or it has an integer dtype.
@@ -83,26 +84,28 @@ def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
     weights = {id(x): x for x in sources if isinstance(x, keras.Variable) and as_dtype(x.dtype).is_floating}
     tensors = [x for x in sources if isinstance(x, keras.KerasTensor)]
     floats = {id(x): x for x in tensors if as_dtype(x.dtype).is_floating}
+    fixed = set(map(id, constants))
     # A part ends at its inputs, so a source that depends on other sources is the input of another part.
-    inner = [x for x in floats.values() if id(x) in _dependent([x], floats.keys() - {id(x)})]
+    inner = [x for x in floats.values() if id(x) in _dependent([x], floats.keys() - {id(x)}, fixed)]
     first = [x for x in floats.values() if not any(x is other for other in inner)]
     by_source: dict[int, keras.KerasTensor] = {}
     for group in (first, *([x] for x in inner), weights.values()):
-        by_source.update(_gradients(losses, set(map(id, group))))
+        by_source.update(_gradients(losses, set(map(id, group)), fixed))
     return [by_source.get(id(x)) for x in sources]
 
 
-def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras.KerasTensor]:
+def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int], constants: set[int]) -> dict[int, keras.KerasTensor]:
     """The gradients with respect to tensors that do not depend on each other, or to weights.
 
     Args:
         ys: the tensors whose sum is differentiated.
         xs: the ids of the tensors or weights.
+        constants: the ids of tensors through which no gradient goes.
 
     Returns:
-        The gradients that exist, by these ids.
+        The gradients that exist, by the ids of xs.
     """
-    dependent = _dependent(ys, xs)
+    dependent = _dependent(ys, xs, constants)
     ys = [y for y in ys if id(y) in dependent]
     nodes, taken = cut(ys, lambda tensor: id(tensor) in xs or id(tensor) not in dependent)
     reached = [t for t in taken if id(t) in xs]
@@ -115,14 +118,14 @@ def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras
     return dict(zip(map(id, [*reached, *layer.by_weights()]), layer(taken), strict=True))
 
 
-def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
-    """The ids of the tensors on the paths from the tensors or weights `xs` to `ys`."""
+def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int], constants: set[int]) -> set[int]:
+    """The ids of the tensors on the paths from the tensors or weights `xs` to `ys`, around the constants."""
     dependent = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
         # The input of a random key only orders the draw.  Outside the part, the key keeps the model's random numbers.
         before = [] if isinstance(node.operation, RandomKey) else node.arguments.keras_tensors
         if any(id(x) in dependent for x in (*before, *getattr(node.operation, "variables", ()))):
-            dependent.update(map(id, node.outputs))
+            dependent.update(set(map(id, node.outputs)) - constants)
     return dependent
 
 

@@ -16,7 +16,7 @@ from dovetail.ops.control.host_calls import require
 from dovetail.ops.math.compare import equal
 from dovetail.ops.math.reduce import all as all_of
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shapes.identity import identity
+from dovetail.ops.shapes.identity import identity, passed_on
 from dovetail.ops.shapes.shape import shape as sizes_of
 
 
@@ -59,9 +59,7 @@ def ensure_shape(x: Anything, shape: ShapeLike = None) -> Tensor:
     return identity(x)
 
 
-@ensure_shape.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
+ensure_shape.gradient(passed_on)
 
 
 @composite("PreventGradient", cost="move", infer=infer.same)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from dovetail.core.base.domains import Count
-from dovetail.core.base.errors import op_error
+from dovetail.core.base.domains import at_least
+from dovetail.core.base.errors import describe, op_error
 from dovetail.core.base.hooks import hooks
 from dovetail.core.base.scopes import scopes
 from dovetail.core.calls.check_arguments import checked
@@ -32,6 +32,7 @@ from dovetail.core.values.value_kinds import (
     unwrapped,
 )
 from dovetail.ops.control.subgraphs import scan_length
+from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.math.compare import where
 from dovetail.ops.shapes.create import zeros
 from dovetail.ops.shapes.join import stack, unstack
@@ -273,7 +274,10 @@ def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:
 
 @checked
 def while_loop(
-    condition: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: Count | None = None
+    condition: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    maximum_iterations: Annotated[Any, at_least(0)] = None,
 ) -> Any:
     """Apply a function to variables of a loop while a condition holds.
 
@@ -284,14 +288,14 @@ def while_loop(
         condition: (*loop_vars) → whether to go on, a scalar.
         body: (*loop_vars) → the next `loop_vars`, of the same structure, dtypes and ranks.
         loop_vars: a tuple or list of tensors or nested structures of them; or one value of another type.
-        maximum_iterations: stop after that many iterations anyway.
+        maximum_iterations: stop after that many iterations anyway; a scalar tensor may not be known yet.
 
     Returns:
         The last `loop_vars`.
 
     Raises:
         TypeError: the body returns another structure.
-        ValueError: the condition is not a scalar, or a variable changes its rank.
+        ValueError: the condition or the limit is not a scalar, or a variable changes its rank.
 
     Source: `tf.while_loop`.
 
@@ -302,21 +306,45 @@ def while_loop(
     check_functions("While", condition=condition, body=body)
     several = type(loop_vars) in (tuple, list)
     leaves, structure = flatten(loop_vars if several else (loop_vars,))
-    flow = _flow("While", leaves)
+    limit = _known_limit(maximum_iterations)
+    is_counted = limit is None and maximum_iterations is not None
+    flow = _flow("While", [*leaves, maximum_iterations] if is_counted else leaves)
+
+    def goes_on(*values: Any) -> Any:
+        return flow.prepare(_scalar("While", condition(*unflatten(structure, values))))
 
     def next_state(*values: Any) -> list[Any]:
         result = body(*unflatten(structure, values))
         several_returned = type(result) in (tuple, list) and (several or len(result) == 1)
         return flow.leaves(result if several_returned else (result,), structure, "`loop_vars`")
 
-    last = flow.control.while_loop(
-        lambda *values: flow.prepare(_scalar("While", condition(*unflatten(structure, values)))),
-        next_state,
-        [flow.own(flow.prepare(leaf)) for leaf in leaves],
-        None if maximum_iterations is None else int(maximum_iterations),
-    )
+    state = [flow.own(flow.prepare(leaf)) for leaf in leaves]
+    if is_counted:
+        left = flow.own(flow.prepare(maximum_iterations))
+        last = flow.control.while_loop(
+            lambda left, *values: flow.prepare(logical_and(left > 0, goes_on(*values))),
+            lambda left, *values: [flow.prepare(left - 1), *next_state(*values)],
+            [left, *state],
+            None,
+        )[1:]
+    else:
+        last = flow.control.while_loop(goes_on, next_state, state, limit)
     result = unflatten(structure, list(map(flow.own, last)))
     return result if several else result[0]
+
+
+def _known_limit(value: Any) -> int | None:
+    """The most iterations of a loop; None if there is no limit, or its value is not known yet."""
+    if value is None:
+        return None
+    require_numbers(value)
+    if static_shape(value):
+        raise op_error(ValueError, "While", f"maximum_iterations must be a scalar, not of shape {static_shape(value)}.")
+    value = unwrapped(value)
+    if not native_to_dtype(dtype_of(value)).is_integer:
+        raise op_error(TypeError, "While", f"maximum_iterations must be a whole number, not {describe(value)}.")
+    number = kind_of(value).known(value)
+    return None if number is None else int(number)
 
 
 @checked

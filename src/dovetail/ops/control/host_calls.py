@@ -17,14 +17,15 @@ from dovetail.core.values.infer import same
 from dovetail.core.values.spec import TensorSpec
 
 
-def _results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[TensorSpec]:
+def specs_of_results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[TensorSpec]:
+    """The type rule of an op with the parameters of `py_func`."""
     known = shapes or (None,) * len(dtypes)
     if len(known) != len(dtypes):
         raise op_error(ValueError, "PyFunc", f"{len(known)} shapes are given for {len(dtypes)} results.")
     return [TensorSpec(shape, dtype) for shape, dtype in zip(known, dtypes, strict=True)]
 
 
-@primitive("PyFunc", cost="move", infer=_results, differentiable=False)
+@primitive("PyFunc", cost="move", infer=specs_of_results, differentiable=False)
 def py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -40,7 +41,7 @@ def py_func(
     """
 
 
-@primitive("PyFuncStateless", cost="move", infer=_results, differentiable=False)
+@primitive("PyFuncStateless", cost="move", infer=specs_of_results, differentiable=False)
 def py_func_stateless(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -50,7 +51,7 @@ def py_func_stateless(
     """
 
 
-@primitive("EagerPyFunc", cost="move", infer=_results)
+@primitive("EagerPyFunc", cost="move", infer=specs_of_results)
 def eager_py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -63,15 +64,20 @@ def eager_py_func(
     """
 
 
-@eager_py_func.gradient
-def _(op: Any, *gs: Any) -> Any:
-    floats = [x for x in op.inputs if x.dtype.is_differentiable]
-    dtypes, shapes = [x.dtype for x in floats], [x.shape for x in floats]
-    arriving = [g for y, g in zip(op.outputs, gs, strict=True) if y.dtype.is_differentiable]
-    gradients = iter(
-        eager_py_func([*op.inputs, *arriving], op.attr("function").gradient, dtypes, shapes) if floats else ()
-    )
-    return [next(gradients) if x.dtype.is_differentiable else None for x in op.inputs]
+def gradient_of_function(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradient of an op with the parameters of `eager_py_func`: another call, of the function's `gradient`."""
+
+    def gradient(op: Any, *gs: Any) -> Any:
+        floats = [x for x in op.inputs if x.dtype.is_differentiable]
+        dtypes, shapes = [x.dtype for x in floats], [x.shape for x in floats]
+        arriving = [g for y, g in zip(op.outputs, gs, strict=True) if y.dtype.is_differentiable]
+        gradients = iter(call([*op.inputs, *arriving], op.attr("function").gradient, dtypes, shapes) if floats else ())
+        return [next(gradients) if x.dtype.is_differentiable else None for x in op.inputs]
+
+    return gradient
+
+
+eager_py_func.gradient(gradient_of_function(eager_py_func))
 
 
 @primitive("Assert", cost="move", infer=lambda condition, data, message, summarize: condition, differentiable=False)

@@ -20,7 +20,7 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.base.windows import DataFormat, data_format_of, join_shape, split_shape
 from dovetail.core.calls.check_arguments import checked
 from dovetail.core.kinds import Anything, Float, Inexact, Ints
-from dovetail.core.op import composite
+from dovetail.core.op import Op, composite
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.core.values.value_kinds import static_shape
@@ -113,10 +113,6 @@ class _Around:
         width = xp.maximum(scale, 1) if self.antialias else 1
         weights = _KERNELS[self.kernel](xp, xp.absolute(xp.arange(axis.old, dtype=wide) - centers[:, None]) / width)
         return axis.as_dtype(weights / xp.sum(weights, axis=1, keepdims=True), dtype)
-
-
-_BILINEAR = _Around("triangle")
-_BICUBIC = _Around("keyscubic", rounded=True)
 
 
 def _overlap(axis: _Axis, dtype: Any) -> Any:
@@ -247,39 +243,6 @@ def _spread_nearest(g: Inexact, size: Ints, data_format: DataFormat) -> Tensor:
     return g
 
 
-@composite("ResizeBilinear", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_bilinear(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    """Interpolate each new pixel between the four old ones around its centre."""
-    return _resized(x, size, data_format, _BILINEAR, gather_cost)
-
-
-@composite("ResizeBilinearGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_bilinear(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    return _spread(g, size, data_format, _BILINEAR, gather_cost)
-
-
-@composite("ResizeBicubic", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_bicubic(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    """Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow."""
-    return _resized(x, size, data_format, _BICUBIC, gather_cost)
-
-
-@composite("ResizeBicubicGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_bicubic(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    return _spread(g, size, data_format, _BICUBIC, gather_cost)
-
-
-@composite("ResizeArea", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_area(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    """Give each new pixel the mean of the area that it covers."""
-    return _resized(x, size, data_format, _overlap, gather_cost)
-
-
-@composite("ResizeAreaGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_area(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    return _spread(g, size, data_format, _overlap, gather_cost)
-
-
 @composite("ScaleAndTranslate", infer=_resized_spec, samples=_KERNEL_SAMPLES)
 def _resize_by_kernel(
     x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: DataFormat, *, gather_cost: int = GATHER
@@ -306,16 +269,30 @@ def _link(resize: Any, spread: Any) -> None:
 
 
 _link(_resize_nearest, _spread_nearest)
-_link(_resize_bilinear, _spread_bilinear)
-_link(_resize_bicubic, _spread_bicubic)
-_link(_resize_area, _spread_area)
 _link(_resize_by_kernel, _spread_by_kernel)
+
+
+def _family(name: str, weights: Weights) -> Op[..., Any]:
+    """The op that makes each new pixel of old ones with weights; its gradient is the op with Grad behind its name."""
+
+    @composite(name, infer=_resized_spec, samples=_PLAIN_SAMPLES)
+    def _resize(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
+        return _resized(x, size, data_format, weights, gather_cost)
+
+    @composite(f"{name}Grad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
+    def _gradient(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
+        return _spread(g, size, data_format, weights, gather_cost)
+
+    _link(_resize, _gradient)
+    return _resize
+
 
 _PLAIN: dict[str, Any] = {
     "nearest": _resize_nearest,
-    "bilinear": _resize_bilinear,
-    "bicubic": _resize_bicubic,
-    "area": _resize_area,
+    "bilinear": _family("ResizeBilinear", _Around("triangle")),
+    # Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow.
+    "bicubic": _family("ResizeBicubic", _Around("keyscubic", rounded=True)),
+    "area": _family("ResizeArea", _overlap),
 }
 _SMOOTH = {"bilinear": "triangle", "bicubic": "keyscubic"}  # with antialias
 INTERPOLATIONS = sorted({*_PLAIN, *_KERNELS} - {*_SMOOTH.values()})

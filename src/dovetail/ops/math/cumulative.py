@@ -8,9 +8,8 @@ from dovetail.core.base.domains import Count
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
-from dovetail.core.values.infer import elementwise
+from dovetail.core.values import infer
 from dovetail.core.values.shapes import normalize_axis
-from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.compare import clip, where
 from dovetail.ops.math.complex import adjoint
@@ -19,17 +18,6 @@ from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import iota
 from dovetail.ops.shapes.index import gather
 from dovetail.ops.shapes.shape import dims_of, narrow, reshape, wide
-
-
-def _running_spec(x: TensorSpec, axis: int, *flags: bool) -> TensorSpec:
-    if x.shape is not None:
-        normalize_axis(axis, len(x.shape))
-    return x
-
-
-def _recurrence_spec(x: TensorSpec, y: TensorSpec, axis: int, reverse: bool) -> TensorSpec:
-    return _running_spec(elementwise(x, y), axis)
-
 
 SAMPLES = [
     sample(array(2, 4), axis=1),
@@ -41,7 +29,7 @@ SAMPLES = [
 INTEGERS = sample(ints(5, high=4, dtype="int8"), reverse=True)
 
 
-@primitive("Cumsum", cost="reduction", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
+@primitive("Cumsum", cost="reduction", infer=infer.along, samples=[*SAMPLES, INTEGERS])
 def cumsum(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running sum: each element becomes the sum of all up to it.
 
@@ -65,7 +53,7 @@ def _(op: Any, g: Any) -> Any:
     return cumsum(g, axis, exclusive, not reverse)
 
 
-@primitive("Cumprod", cost="reduction", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
+@primitive("Cumprod", cost="reduction", infer=infer.along, samples=[*SAMPLES, INTEGERS])
 def cumprod(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running product: each element becomes the product of all up to it; parameters as in `cumsum`.
 
@@ -108,7 +96,7 @@ def _shifted(x: Any, by: Any, axis: int) -> Any:
 @composite(
     "LinearRecurrence",
     cost="reduction",
-    infer=_recurrence_spec,
+    infer=lambda x, y, axis, reverse: infer.along(infer.elementwise(x, y), axis),
     samples=[
         sample(array(2, 4), array(2, 4), 1),
         sample(array(5, 2), array(5, 2), 0, True),
@@ -147,7 +135,7 @@ def _(op: Any, g: Any) -> Any:
 @primitive(
     "CumulativeLogsumexp",
     cost="reduction",
-    infer=_running_spec,
+    infer=infer.along,
     samples=[
         *(s for s in SAMPLES if "exclusive" not in s.kwargs),
         sample(array(2, 3), axis=-1, exclusive=True, reverse=True, gradient=False),  # its results have infinities

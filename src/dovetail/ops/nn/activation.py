@@ -42,11 +42,6 @@ def elu(x: Float, alpha: float = 1.0) -> Tensor:
     return where(greater(x, 0), x, expm1(minimum(x, 0)) * alpha)
 
 
-@elu.gradient
-def _(op: Any, g: Any) -> Any:
-    return elu_grad(g, op.inputs[0], op.attr("alpha"))
-
-
 @composite("EluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), a) for a in (1.0, 0.5)])
 def elu_grad(g: Float, x: Float, alpha: float = 1.0) -> Tensor:
     """The gradient of `elu` where `g` arrives at its output.
@@ -58,6 +53,9 @@ def elu_grad(g: Float, x: Float, alpha: float = 1.0) -> Tensor:
         array([4., 5.], dtype=float32)
     """
     return where(greater(x, 0), g, g * exp(minimum(x, 0)) * alpha)
+
+
+elu.differentiated_by(elu_grad)
 
 
 SELU_ALPHA = 1.6732632423543772
@@ -144,11 +142,6 @@ def sigmoid(x: Float) -> Tensor:
     return where(less(x, 0), small, 1) / (small + 1)
 
 
-@sigmoid.gradient
-def _(op: Any, g: Any) -> Any:
-    return sigmoid_grad(g, op.outputs[0])
-
-
 @composite("SigmoidGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3, low=0.1, high=0.9))])
 def sigmoid_grad(g: Float, y: Float) -> Tensor:
     """The gradient of `sigmoid` where `g` arrives at its output `y`.
@@ -160,6 +153,9 @@ def sigmoid_grad(g: Float, y: Float) -> Tensor:
         array([1.], dtype=float32)
     """
     return g * (y * (1 - y))
+
+
+sigmoid.differentiated_by(sigmoid_grad)
 
 
 @sigmoid_grad.gradient
@@ -223,11 +219,6 @@ def silu(x: Float) -> Tensor:
     return x * sigmoid(x)
 
 
-@silu.gradient
-def _(op: Any, g: Any) -> Any:
-    return silu_grad(g, op.inputs[0])
-
-
 @composite("SiluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3))])
 def silu_grad(g: Float, x: Float) -> Tensor:
     """The gradient of `silu` where `g` arrives at its output.
@@ -240,6 +231,9 @@ def silu_grad(g: Float, x: Float) -> Tensor:
     """
     s = sigmoid(x)
     return g * (s * (1 + x * (1 - s)))
+
+
+silu.differentiated_by(silu_grad)
 
 
 @silu_grad.gradient
@@ -313,11 +307,6 @@ def _gelu(x: Float) -> Tensor:
     return x * _normal_cdf(x)
 
 
-@_gelu.gradient
-def _(op: Any, g: Any) -> Any:
-    return gelu_grad(g, op.inputs[0])
-
-
 @composite("GeluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3))])
 def gelu_grad(g: Float, x: Float) -> Tensor:
     """The gradient of `gelu`, not approximated, where `g` arrives at its output.
@@ -329,6 +318,9 @@ def gelu_grad(g: Float, x: Float) -> Tensor:
         array([2.], dtype=float32)
     """
     return g * (_normal_cdf(x) + x * exp(x * x * -0.5) * (2 * pi) ** -0.5)
+
+
+_gelu.differentiated_by(gelu_grad)
 
 
 def _normal_cdf(x: Any) -> Any:

@@ -22,11 +22,6 @@ def _relu(x: Ordered) -> Tensor:
     return maximum(x, 0)
 
 
-@_relu.gradient
-def _(op: Any, g: Any) -> Any:
-    return relu_grad(g, op.outputs[0])
-
-
 @composite("ReluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3))])
 def relu_grad(g: Float, y: Float) -> Tensor:
     """The gradient of `relu` where `g` arrives at its output `y`.
@@ -38,6 +33,9 @@ def relu_grad(g: Float, y: Float) -> Tensor:
         array([0., 6.], dtype=float32)
     """
     return where(less_equal(y, 0), 0, g)
+
+
+_relu.differentiated_by(relu_grad)
 
 
 @relu_grad.gradient
@@ -59,11 +57,6 @@ def relu6(x: Ordered) -> Tensor:
     return clip(x, 0, 6)
 
 
-@relu6.gradient
-def _(op: Any, g: Any) -> Any:
-    return relu6_grad(g, op.outputs[0])
-
-
 @composite("Relu6Grad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3, low=0, high=7))])
 def relu6_grad(g: Float, y: Float) -> Tensor:
     """The gradient of `relu6` where `g` arrives at its output `y`.
@@ -75,6 +68,9 @@ def relu6_grad(g: Float, y: Float) -> Tensor:
         array([0., 5., 0.], dtype=float32)
     """
     return where(logical_or(less_equal(y, 0), greater_equal(y, 6)), 0, g)
+
+
+relu6.differentiated_by(relu6_grad)
 
 
 @relu6_grad.gradient
@@ -100,11 +96,6 @@ def leaky_relu(x: Float, negative_slope: float = 0.2) -> Tensor:
     return where(greater(x, 0), x, x * negative_slope)
 
 
-@leaky_relu.gradient
-def _(op: Any, g: Any) -> Any:
-    return leaky_relu_grad(g, op.inputs[0], op.attr("negative_slope"))
-
-
 @composite("LeakyReluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), 0.1)])
 def leaky_relu_grad(g: Float, x: Float, negative_slope: float = 0.2) -> Tensor:
     """The gradient of `leaky_relu` where `g` arrives at its output.
@@ -116,6 +107,9 @@ def leaky_relu_grad(g: Float, x: Float, negative_slope: float = 0.2) -> Tensor:
         array([1., 6.], dtype=float32)
     """
     return where(greater(x, 0), g, g * negative_slope)
+
+
+leaky_relu.differentiated_by(leaky_relu_grad)
 
 
 @leaky_relu_grad.gradient

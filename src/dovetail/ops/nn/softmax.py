@@ -8,8 +8,7 @@ from dovetail.core.calls.static_types import Axes
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
-from dovetail.core.values.infer import elementwise
-from dovetail.core.values.shapes import normalize_axes
+from dovetail.core.values import infer
 from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.math.exponential import exp, log
 from dovetail.ops.math.reduce import max, sum
@@ -27,9 +26,7 @@ _GRADIENT_SAMPLES = [sample(array(2, 3, 2), array(2, 3, 2), axis) for axis in (-
 def _along_axis(*args: Any) -> TensorSpec:
     """The spec of the tensors, which must have the axis or the axes."""
     *tensors, axis = args
-    spec = elementwise(*tensors)
-    normalize_axes(axis, len(spec.shape))  # type: ignore[arg-type]
-    return spec
+    return infer.along(infer.elementwise(*tensors), axis)
 
 
 @composite("Softmax", cost="reduction", infer=_along_axis, samples=_SAMPLES)
@@ -51,11 +48,6 @@ def softmax(x: Float, axis: Axes = -1) -> Tensor:
     return e / sum(e, axis, keepdims=True)
 
 
-@softmax.gradient
-def _(op: Any, g: Any) -> Any:
-    return softmax_grad(g, op.outputs[0], op.attr("axis"))
-
-
 @composite("SoftmaxGrad", cost="reduction", infer=_along_axis, samples=_GRADIENT_SAMPLES)
 def softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `softmax` where `g` arrives at its output `y`.
@@ -67,6 +59,9 @@ def softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
         array([ 1., -1.], dtype=float32)
     """
     return (g - sum(g * y, axis, keepdims=True)) * y
+
+
+softmax.differentiated_by(softmax_grad)
 
 
 @softmax_grad.gradient
@@ -95,11 +90,6 @@ def log_softmax(x: Float, axis: Axes = -1) -> Tensor:
     return z - log(sum(exp(z), axis, keepdims=True))
 
 
-@log_softmax.gradient
-def _(op: Any, g: Any) -> Any:
-    return log_softmax_grad(g, op.outputs[0], op.attr("axis"))
-
-
 @composite("LogSoftmaxGrad", cost="reduction", infer=_along_axis, samples=_GRADIENT_SAMPLES)
 def log_softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `log_softmax` where `g` arrives at its output `y`.
@@ -111,6 +101,9 @@ def log_softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
         array([0., 0.], dtype=float32)
     """
     return g - exp(y) * sum(g, axis, keepdims=True)
+
+
+log_softmax.differentiated_by(log_softmax_grad)
 
 
 @log_softmax_grad.gradient

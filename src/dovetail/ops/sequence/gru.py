@@ -15,14 +15,14 @@ from dovetail.ops.math.arithmetic import square
 from dovetail.ops.math.reduce import sum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.sequence.cells import GRUStep, gru_cell
-from dovetail.ops.sequence.steps import before_each, by_step, recurrent_dims, weight_gradient
+from dovetail.ops.sequence.steps import before_each, by_step, gradient_spec, recurrent_dims, weight_gradient
 from dovetail.ops.shapes.join import concatenate, split, stack
 
 _ARGUMENTS = (array(2, 3, 4), array(2, 2), array(4, 6), array(2, 6))
 
 
-def _specs(*rows: int) -> tuple[Any, Any]:
-    """The functions that infer the outputs of a layer and its gradients, for a bias of the shape (*rows, 3 · units)."""
+def _spec(*rows: int) -> Any:
+    """The shape rule of a layer with a bias of the shape (*rows, 3 · units)."""
 
     @any_rank
     def of_layer(
@@ -33,18 +33,10 @@ def _specs(*rows: int) -> tuple[Any, Any]:
             require_shape(bias, (*rows, None if units is None else 3 * units))
         return [TensorSpec((batch, steps, units), x.dtype), TensorSpec((batch, units), x.dtype)]
 
-    @any_rank
-    def of_gradient(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-        outputs = of_layer(*arguments)
-        for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
-            require_shape(spec, output.shape)
-        return [argument for argument in arguments if argument is not None]
-
-    return of_layer, of_gradient
+    return of_layer
 
 
-_gru_spec, _gru_grad_spec = _specs(2)
-_before_spec, _before_grad_spec = _specs()
+_gru_spec, _before_spec = _spec(2), _spec()
 
 
 @composite(
@@ -103,17 +95,11 @@ def _step(row: Any, product: Any, h: Any) -> tuple[GRUStep, Any]:
     return gru_cell((x_r + h_r, x_z + h_z), lambda r: x_n + r * h_n, h), h_n
 
 
-@gru.gradient
-def _(op: Any, g: Any, g_h: Any) -> Any:
-    x, h, kernel, recurrent_kernel, bias = op.args
-    return gru_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
-
-
 @composite(
     "GRUGrad",
     cost="recurrent",
     gradient_of="GRU",
-    infer=_gru_grad_spec,
+    infer=gradient_spec(_gru_spec, 2),
     samples=[
         sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(2, 6)),
     ],
@@ -155,6 +141,9 @@ def gru_grad(
     g_x = by_step(matmul(g_row, kernel, transpose_b=True))
     gradients = g_x, g_h, weight_gradient(x, g_row), weight_gradient(before, g_product)
     return gradients if bias is None else (*gradients, stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]))
+
+
+gru.differentiated_by(gru_grad)
 
 
 # -- the reset gate before the product --------------------------------------------------------------------------------
@@ -220,17 +209,11 @@ def _step_before(x: Any, h: Any, kernel: Any, to_gates: Any, to_candidate: Any, 
     return gru_cell((x_r + h_r, x_z + h_z), lambda r: x_n + matmul(r * h, to_candidate), h)
 
 
-@gru_reset_before.gradient
-def _(op: Any, g: Any, g_h: Any) -> Any:
-    x, h, kernel, recurrent_kernel, bias = op.args
-    return gru_reset_before_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
-
-
 @composite(
     "GRUResetBeforeGrad",
     cost="recurrent",
     gradient_of="GRUResetBefore",
-    infer=_before_grad_spec,
+    infer=gradient_spec(_before_spec, 2),
     samples=[sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(6))],
 )
 def gru_reset_before_grad(
@@ -267,6 +250,9 @@ def gru_reset_before_grad(
     g_x = by_step(matmul(g_row, kernel, transpose_b=True))
     gradients = g_x, g_h, weight_gradient(x, g_row), of_recurrent
     return gradients if bias is None else (*gradients, sum(g_row, (0, 1)))
+
+
+gru_reset_before.differentiated_by(gru_reset_before_grad)
 
 
 __all__ = ["gru", "gru_grad", "gru_reset_before", "gru_reset_before_grad"]

@@ -17,7 +17,7 @@ from dovetail.ops.math.trigonometry import tanh
 from dovetail.ops.nn.activation import sigmoid
 from dovetail.ops.samples import array, sample
 from dovetail.ops.sequence.cells import lstm_cell
-from dovetail.ops.sequence.steps import before_each, by_step, recurrent_dims, weight_gradient
+from dovetail.ops.sequence.steps import before_each, by_step, gradient_spec, recurrent_dims, weight_gradient
 from dovetail.ops.shapes.join import concatenate, split
 
 _ARGUMENTS = (array(2, 3, 4), array(2, 2), array(2, 2), array(4, 8), array(2, 8))
@@ -82,25 +82,11 @@ def lstm(
     return by_step(outputs), h, c
 
 
-@lstm.gradient
-def _(op: Any, g: Any, g_h: Any, g_c: Any) -> Any:
-    x, h, c, kernel, recurrent_kernel, bias = op.args
-    return lstm_grad(g, g_h, g_c, op.outputs[0], x, h, c, kernel, recurrent_kernel, bias)
-
-
-@any_rank
-def _lstm_grad_spec(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-    outputs = _lstm_spec(*arguments)
-    for spec, output in zip((g, g_h, g_c, y), (*outputs, outputs[0]), strict=True):
-        require_shape(spec, output.shape)
-    return [argument for argument in arguments if argument is not None]
-
-
 @composite(
     "LSTMGrad",
     cost="recurrent",
     gradient_of="LSTM",
-    infer=_lstm_grad_spec,
+    infer=gradient_spec(_lstm_spec, 3),
     samples=[
         sample(array(2, 1, 2), array(2, 2), array(2, 2), array(2, 1, 2), array(2, 1, 4), *_ARGUMENTS[1:], array(8)),
     ],
@@ -158,6 +144,9 @@ def lstm_grad(
     g_x = by_step(matmul(gz, kernel, transpose_b=True))
     gradients = g_x, g_h, g_c, weight_gradient(x, gz), weight_gradient(before, gz)
     return gradients if bias is None else (*gradients, sum(gz, (0, 1)))
+
+
+lstm.differentiated_by(lstm_grad)
 
 
 __all__ = ["lstm", "lstm_grad"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.values.infer import ranked, require_shape
+from dovetail.core.values.infer import any_rank, ranked, require_shape
 from dovetail.core.values.spec import TensorSpec
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.shapes.join import concatenate
@@ -30,6 +31,26 @@ def recurrent_dims(
     require_shape(kernel, (features, wide))
     require_shape(recurrent, (units, wide))
     return batch, steps, units
+
+
+def gradient_spec(of_layer: Callable[..., list[TensorSpec]], results: int) -> Callable[..., list[TensorSpec]]:
+    """The shape rule of the gradients of a layer.
+
+    Args:
+        of_layer: the shape rule of the layer.
+        results: the number of its results; the op of the gradients takes their gradients, the first result, and the
+            layer's arguments.
+    """
+
+    @any_rank
+    def of_gradient(*specs: Any) -> list[TensorSpec]:
+        given, arguments = specs[: results + 1], specs[results + 1 :]
+        outputs = of_layer(*arguments)
+        for spec, output in zip(given, (*outputs, outputs[0]), strict=True):
+            require_shape(spec, output.shape)
+        return [argument for argument in arguments if argument is not None]
+
+    return of_gradient
 
 
 def by_step(x: Any) -> Any:

@@ -118,8 +118,9 @@ def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = No
     if isinstance(repeats, (list, tuple, np.ndarray)):
         return gather(x, np.repeat(np.arange(len(repeats), dtype=np.int32), repeats), axis)
     repeats = shaped(repeats)
-    ends = cumsum(cast(repeats, for_positions(repeats.dtype)))
-    return gather(x, searchsorted(ends, iota(ends[-1:], ends.dtype), side="right"), axis)
+    counts = cast(repeats, for_positions(repeats.dtype))
+    places = iota(expand_dims(sum(counts), 0), counts.dtype)
+    return gather(x, searchsorted(cumsum(counts), places, side="right"), axis)
 
 
 # -- borders ----------------------------------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
-"""Ops that return their inputs, but stop gradients, take feeds, print values or order computations."""
+"""Ops that return their inputs, but stop gradients, take feeds, print values, order computations or divide tensors."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.base import tensor_shape
 from dovetail.core.calls.static_types import ShapeLike
-from dovetail.core.kinds import Anything, Eachs
+from dovetail.core.kinds import Anything, Each, Eachs
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
 from dovetail.core.values import infer
@@ -26,11 +28,6 @@ def identity(x: Anything) -> Tensor:
     """
 
 
-@identity.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
-
-
 @composite("IdentityN", cost="move", infer=list, samples=[sample([array(2), ints(3)])])
 def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
     """The values themselves, several at once, as an op to which a custom gradient is attached.
@@ -44,11 +41,6 @@ def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
     return tuple(xs)
 
 
-@identity_n.gradient
-def _(op: Any, *gs: Any) -> Any:
-    return gs
-
-
 @primitive("XlaOptimizationBarrier", cost="move", infer=list, samples=[sample([array(2), ints(3)])])
 def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
     """The values themselves, all computed first; later computations from them are not merged with earlier ones.
@@ -59,11 +51,6 @@ def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
         >>> optimization_barrier([1, 2.])[1].numpy()
         array(2., dtype=float32)
     """
-
-
-@optimization_barrier.gradient
-def _(op: Any, *gs: Any) -> Any:
-    return gs
 
 
 @infer.any_rank
@@ -99,11 +86,6 @@ def placeholder_with_default(x: Anything, shape: ShapeLike = None, any_rank: boo
         array(3., dtype=float32)
     """
     return identity(x)
-
-
-@placeholder_with_default.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
 
 
 @composite("Tap", cost="move", infer=infer.same, samples=[sample(array(2, 3), label="hidden")])
@@ -150,11 +132,6 @@ def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
     """
 
 
-@print_tensor.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
-
-
 @primitive(
     "StopGradient", cost="move", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)]
 )
@@ -167,3 +144,61 @@ def stop_gradient(x: Anything) -> Tensor:
         >>> stop_gradient(3.).numpy()
         array(3., dtype=float32)
     """
+
+
+# Only jax divides tensors.  For other engines the op is the identity, so a program with layouts runs there, too.
+
+
+@infer.any_rank
+def _layout_spec(x: TensorSpec, axes: Any, shape: Any, names: Any, devices: Any) -> TensorSpec:
+    if any(size < 1 for size in shape) or math.prod(shape) != len(devices) or len(shape) != len(names):
+        raise ValueError(f"a mesh of shape {shape} with axes {names} does not fit {len(devices)} devices.")
+    if unknown := [axis for axis in axes if axis is not None and axis not in names]:
+        raise ValueError(f"the mesh has the axes {', '.join(names)}, not {', '.join(unknown)}.")
+    if x.shape is not None and len(axes) > len(x.shape):
+        raise ValueError(f"a tensor of shape {x.shape} has no {len(axes)} dimensions to divide along {axes}.")
+    return x
+
+
+@composite(
+    "Distribute",
+    cost="move",
+    infer=_layout_spec,
+    samples=[sample(array(2, 3), [None, None], [1], ["batch"], ["cpu:0"])],
+)
+def distribute(
+    x: Each, axes: Sequence[str | None], shape: Sequence[int], names: Sequence[str], devices: Sequence[str]
+) -> Tensor:
+    """The tensor itself, divided among the devices of a mesh.
+
+    Args:
+        x: a tensor.
+        axes: for each dimension, the axis of the mesh along which it is divided; None for a dimension that stays whole.
+        shape: the sizes of the mesh.
+        names: the names of its axes.
+        devices: the names of its devices, row by row.
+
+    Raises:
+        ValueError: the mesh has no such axis, its devices do not fill it, or the tensor has fewer dimensions.
+
+    Source: `jax.lax.with_sharding_constraint`.
+
+    Example:
+        >>> distribute([1., 2.], ["batch"], [1], ["batch"], ["cpu:0"]).tolist()
+        [1.0, 2.0]
+    """
+    return identity(x)
+
+
+@identity.gradient
+@placeholder_with_default.gradient
+@print_tensor.gradient
+def passed_on(op: Any, g: Any) -> Any:
+    """The gradient of an op whose result is its argument."""
+    return g
+
+
+@identity_n.gradient
+@optimization_barrier.gradient
+def _(op: Any, *gs: Any) -> Any:
+    return gs

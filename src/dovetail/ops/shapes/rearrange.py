@@ -10,6 +10,7 @@ from dovetail.core.calls.static_types import Axes, Sizes
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
 from dovetail.core.values.shapes import normalize_axes, normalize_axis
 from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.core.values.value_kinds import static_shape
@@ -62,15 +63,10 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return reorder(x, order)
 
 
-def _flip_spec(x: RankedSpec, axis: Any = None) -> TensorSpec:
-    normalize_axes(axis, len(x.shape))
-    return x
-
-
 @composite(
     "ReverseV2",
     cost="move",
-    infer=_flip_spec,
+    infer=infer.along,
     samples=[sample(array(2, 3)), sample(array(2, 3), axis=-1), sample(array(0, 2), axis=(0, 1))],
 )
 def flip(x: Anything, axis: Axes = None) -> Tensor:

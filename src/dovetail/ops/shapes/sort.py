@@ -9,6 +9,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Integer, Real
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import infer
 from dovetail.core.values.shapes import normalize_axis
 from dovetail.core.values.spec import RankedSpec, TensorSpec
 from dovetail.ops.math import compare, reduce
@@ -17,12 +18,6 @@ from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.index import add_along_axis, take_along_axis
 from dovetail.ops.shapes.rearrange import flip
 from dovetail.ops.shapes.shape import cast, dims_of, expand_dims, reshape
-
-
-def _sort_spec(x: RankedSpec, axis: int = -1) -> TensorSpec:
-    normalize_axis(axis, len(x.shape))
-    return x
-
 
 SAMPLES = [
     sample(array(2, 4, gap=0.1)),
@@ -36,7 +31,7 @@ SAMPLES = [
 @primitive(
     "ArgSort",
     cost="move",
-    infer=lambda x, axis=-1: TensorSpec(_sort_spec(x, axis).shape, ALL["int32"]),
+    infer=lambda x, axis=-1: TensorSpec(infer.along(x, axis).shape, ALL["int32"]),
     differentiable=False,
     samples=SAMPLES,
 )
@@ -64,7 +59,7 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
     return _argsort(reshape(x, (-1,))) if axis is None else _argsort(x, axis)
 
 
-@composite("Sort", cost="move", infer=_sort_spec, samples=SAMPLES)
+@composite("Sort", cost="move", infer=infer.along, samples=SAMPLES)
 def _sort(x: Real, axis: int = -1) -> Tensor:
     """The elements along an axis in ascending order."""
     return take_along_axis(x, _argsort(x, axis), axis)

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, promoted
 
 Function = Callable[..., Any]
+
+
+def functions(wrap: Function, names: str, **options: Any) -> dict[str, Function]:
+    """Wrap the ops that a text names; `name=op` stands for an op to which Keras gives another name."""
+    rows = (row.partition("=") for row in names.split())
+    return {name: wrap(getattr(ops, op or name), **options) for name, _, op in rows}
 
 
 def of_tensor(op: Function, prepare: Function = as_tensor) -> Function:

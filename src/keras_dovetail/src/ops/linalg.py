@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.values.value_kinds import is_recorded
 from dovetail.interop.privates import canonicalize_axis
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted
-from keras_dovetail.src.ops.calls import Function, of_tensor
+from keras_dovetail.src.ops.calls import Function, functions, of_tensor
 
 
 def _of_matrix(op: Function) -> Function:
@@ -21,12 +21,7 @@ def _of_matrix(op: Function) -> Function:
     return call
 
 
-det = _of_matrix(ops.det)
-eig = _of_matrix(ops.eig)
-eigh = _of_matrix(ops.eigh)
-inv = _of_matrix(ops.inv)
-pinv = of_tensor(ops.pinv)
-svd = of_tensor(ops.svd)
+globals().update(functions(_of_matrix, "det eig eigh inv") | functions(of_tensor, "pinv svd"))
 
 
 def cholesky(a: Any, upper: bool = False) -> Any:

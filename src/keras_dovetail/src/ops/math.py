@@ -9,15 +9,11 @@ import numpy as np
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
-from keras_dovetail.src.ops.calls import Function, binary, of_tensor, unary
+from keras_dovetail.src.ops.calls import Function, binary, functions, of_tensor, unary
 
-erf = unary(ops.erf)
-erfc = unary(ops.erfc)
-erfinv = unary(ops.erfinv)
+globals().update(functions(unary, "erf erfc erfinv lgamma rsqrt"))
 gammainc = binary(ops.igamma, with_float=True)
-lgamma = unary(ops.lgamma)
 logsumexp = of_tensor(ops.logsumexp)
-rsqrt = unary(ops.rsqrt)
 
 
 def logdet(x: Any) -> Any:

@@ -7,12 +7,13 @@ results are divided.  The values that a program gives to variables get the varia
 from __future__ import annotations
 
 import logging
-from functools import cache
+from functools import cache, wraps
+from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from dovetail import ops
 from dovetail.core.engines.collectives import WORLD
-from dovetail.core.engines.engine_registry import chooses_engine, current_engine, get_engine, set_engine
+from dovetail.core.engines.engine_registry import AUTO, chooses_engine, current_engine, get_engine, set_engine
 from dovetail.core.tensor import Tensor
 from dovetail.core.values.value_kinds import is_recorded
 from keras_dovetail.src.tensors import convert_to_tensor
@@ -20,6 +21,7 @@ from keras_dovetail.src.tensors import convert_to_tensor
 PROCESSES = "dovetail run --processes {} script.py"
 logger = logging.getLogger("dovetail.engines")
 ENGINE = "jax"  # the engine that divides tensors
+_CHOSEN_HERE: set[str] = set()  # it, if a distribution made it the engine
 
 
 class Layout(NamedTuple):
@@ -47,8 +49,13 @@ class Layout(NamedTuple):
 
 
 def check_devices(devices: tuple[str, ...]) -> None:
-    """Make jax the engine if engines are chosen by measuring; raise an error if the devices are not its own."""
+    """Make jax the engine if engines are chosen by measuring; raise an error if the devices are not its own.
+
+    One device of the current engine has nothing to divide, and changes nothing.
+    """
     count = len(devices)
+    if count == 1 and devices[0] in current_engine().devices():
+        return
     if WORLD.size > 1:
         refuse(f"this process is one of {WORLD.size}, and tensors are divided among the devices of one process", count)
     is_open = chooses_engine()
@@ -60,7 +67,28 @@ def check_devices(devices: tuple[str, ...]) -> None:
         refuse(f"{ENGINE} has the devices {', '.join(known)} here, not {', '.join(absent)}", count)
     if is_open:
         set_engine(ENGINE)
+        _CHOSEN_HERE.add(ENGINE)
         logger.info("%s is the engine from now on, since it divides tensors among %s", ENGINE, ", ".join(devices))
+
+
+def undo_at_end(module: ModuleType) -> None:
+    """Let `set_distribution(None)` choose engines by measuring again, if a distribution has ended that.
+
+    Args:
+        module: `keras.src.distribution.distribution_lib`, which has just been imported.
+    """
+    keras: Any = module
+    whole = keras.set_distribution
+
+    @wraps(whole)
+    def set_distribution(value: Any) -> None:
+        whole(value)
+        if value is None and _CHOSEN_HERE:
+            _CHOSEN_HERE.clear()
+            if current_engine().name == ENGINE:
+                set_engine(AUTO)
+
+    keras.set_distribution = set_distribution
 
 
 def refuse(problem: str, count: int) -> NoReturn:

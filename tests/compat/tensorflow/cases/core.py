@@ -1,5 +1,7 @@
 """Cases of TensorFlow 2's core: constants, functions, tapes, structures, checks."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from dovetail.ops.samples import array, ints
@@ -129,6 +131,12 @@ def structures():
         ways=EAGER,
     )
     yield program("nest.pack_sequence_as", lambda tf: sorted(tf.nest.pack_sequence_as(NEST, [1, 2, 3, 4])), ways=EAGER)
+    counts = defaultdict(list, {"b": 1, "a": 2})
+    yield program(
+        "nest.pack_sequence_as (order)",
+        lambda tf: list(map(str, (tf.nest.pack_sequence_as(NEST, [4, 1, 2, 3]), tf.nest.map_structure(float, counts)))),
+        ways=EAGER,
+    )
     yield program(
         "nest.assert_same_structure", lambda tf: tf.nest.assert_same_structure([1], (1,)), raises=True, ways=EAGER
     )

@@ -43,6 +43,11 @@ def of_types():
     yield call(
         "quantization.fake_quant_with_min_max_vars_per_channel", array(4, 2), np.float32([-1, 0]), np.float32([1, 2])
     )
+    yield call("quantization.fake_quant_with_min_max_args_gradient", array(9), array(9, low=-8, high=8), -4.0, 5.0)
+    of_channels = array(4, 2), array(4, 2, low=-3, high=3), np.float32([-1, 0]), np.float32([1, 2])
+    yield call("quantization.fake_quant_with_min_max_vars_per_channel_gradient", *of_channels)
+    yield call("compat.v1.sparse_matmul", array(2, 3), array(3, 4))
+    yield call("compat.v1.sparse_matmul", array(3, 2), array(4, 3), True, True, a_is_sparse=True)
     for name in ("sum", "mean", "sqrt_n"):
         yield call(f"sparse.segment_{name}", array(5, 2), np.int32([0, 2, 4]), np.int32([0, 0, 1]), ways=EAGER)
 

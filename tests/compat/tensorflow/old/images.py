@@ -48,6 +48,44 @@ def of_methods(tf: Any, fed: Any) -> Any:
     return [tf.image.resize_images(x, [7, 4], method) for method in range(4)] + [tf.image.resize_area(x, [3, 8])]
 
 
+def of_boxes(tf: Any, fed: Any) -> Any:
+    """Parts of images and images with zeros, at places that are fed; with the dimensions that are known."""
+    one, two = fed(np.int32(1), []), fed(np.int32(2), [])
+    parts = []
+    for x in (fed(IMAGES, [2, 5, 6, 3]), fed(IMAGES, [None, None, None, 3]), fed(IMAGES[0], [None, None, 3])):
+        parts += [
+            tf.image.crop_to_bounding_box(x, one, two, 3, tf.constant(4)),
+            tf.image.crop_to_bounding_box(x, 1, 0, two, 4),
+            tf.image.pad_to_bounding_box(x, one, two, 9, 11),
+            tf.image.pad_to_bounding_box(x, 1, 2, two * 4, 9),
+            tf.image.resize_image_with_crop_or_pad(x, two * 2, 8),
+        ]
+    return [*parts, [tf.constant([-1 if n is None else n for n in x.shape.as_list()]) for x in parts]]
+
+
+def outside(tf: Any, fed: Any) -> Any:
+    """Whether each call refuses a box that is not inside."""
+    x, large = fed(IMAGES, [2, 5, 6, 3]), fed(np.int32(4), [])
+    calls = [
+        lambda n: tf.image.crop_to_bounding_box(x, n, 0, 2, 2),
+        lambda n: tf.image.crop_to_bounding_box(x, 0, n, 2, 3),
+        lambda n: tf.image.pad_to_bounding_box(x, 0, n, 5, 9),
+        lambda n: tf.image.pad_to_bounding_box(x, 0, 0, n, 9),
+        lambda n: tf.image.crop_to_bounding_box(x, -n, 0, 2, 2),
+    ]
+
+    def refuses(call: Callable[[Any], Any], number: Any) -> bool:
+        try:
+            made = call(number)
+            with tf.Session() as session:
+                session.run(made, {x: IMAGES, large: 4})
+        except (ValueError, tf.errors.InvalidArgumentError):
+            return True
+        return False
+
+    return tf.constant([refuses(call, number) for call in calls for number in (4, large)])
+
+
 CASES = {
     **{
         f"{name}_{way}": _resized(f"resize_{name}", size, **options)
@@ -61,4 +99,6 @@ CASES = {
     "of_methods": of_methods,
     "turned": turned,
     "bits": bits,
+    "boxes": of_boxes,
+    "outside": outside,
 }

@@ -81,7 +81,26 @@ def decoded(tf: Any, fed: Any) -> Any:
     return [part for one in every for part in _parts(one)] + [score, again, logs]
 
 
+def made(tf: Any, fed: Any) -> Any:
+    parts = [*_parts(tf.sparse.eye(3)), *_parts(tf.sparse.eye(2, 4, tf.int32))]
+    rows = [tf.ragged.range([2, 1, -1]), tf.ragged.range(fed(np.int32([1, 5]), [2]), [8, 1], [3, -2])]
+    return [*parts, *(part for row in [*rows, tf.ragged.range([0.5, 2.0], 3.0)] for part in _parts_of_rows(row))]
+
+
+def _parts_of_rows(x: Any) -> list[Any]:
+    return [x.flat_values, x.row_splits, x.row_lengths(), x.value_rowids()]
+
+
+def mapped(tf: Any, fed: Any) -> Any:
+    x = _sparse(tf, fed)
+    maps = tf.compat.v2.sparse.map_values
+    both = maps(lambda a, b, add: a * b + add, x, x, add=tf.constant(1.0))
+    return _parts(maps(tf.square, x)) + _parts(both)
+
+
 CASES = {
+    "made": made,
+    "mapped": mapped,
     "unordered": unordered,
     "retained": _of(lambda tf, x, y: tf.sparse_retain(x, tf.constant([True, False, False, True, True]))),
     "transposed": _of(lambda tf, x, y: tf.sparse_transpose(x)),

@@ -21,6 +21,10 @@ absent("keras.", "Keras 3 has no such name; names that only Keras 2 has come wit
 absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
 _READY = "estimator. contrib.learn contrib.learn."
 absent(_READY, f"Write a model_fn for tf.estimator.Estimator, or use Keras' fit. {_KERAS}")
+absent(
+    "estimator.export.build_parsing_serving_input_receiver_fn",
+    "A file cannot hold the reader of records: write tf.estimator.export.build_raw_serving_input_receiver_fn.",
+)
 absent("data. contrib.data.", "tf.data.Dataset has arrays, generators and files as sources: read others in Python.")
 _RANKS = "open tf.distribute.MirroredStrategy(), and start the program by `dovetail run --processes N`."
 absent("distribute. distribution distribution. contrib.distribute.", f"Replicas are processes: {_RANKS}")
@@ -43,11 +47,15 @@ absent(
     "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join",
     "Put the examples that you keep into a queue of your own, and take batches out of it.",
 )
-absent("strings strings.", "This function of strings is not offered: compute it by tf.py_func, or in Python.")
-absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
-absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
 absent(
-    "lookup lookup.",
+    "strings strings. decode_compressed decode_json_example serialize_sparse serialize_many_sparse "
+    "deserialize_many_sparse fingerprint",
+    "This function of strings is not offered: compute it by tf.py_func, or in Python.",
+)
+absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
+absent("ragged ragged.", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
+absent(
+    "lookup lookup. contrib.lookup.",
     "Use tf.contrib.lookup.HashTable or index_table_from_tensor, or a dict in tf.py_func.",
 )
 absent(
@@ -56,7 +64,7 @@ absent(
 )
 absent(
     "contrib.seq2seq.",
-    "Use BasicDecoder with a GreedyEmbeddingHelper, BahdanauAttention or LuongAttention, or write the loop with "
+    "Use BasicDecoder or BeamSearchDecoder, with BahdanauAttention or LuongAttention, or write the loop with "
     "tf.nn.raw_rnn.",
 )
 _CELLS = (
@@ -76,7 +84,8 @@ absent(
     "Feed the last state as initial_state of the next call of tf.nn.static_rnn.",
 )
 _EACH = "the ranks of `dovetail run --processes N` find each other, and each keeps all variables."
-absent("train.ClusterSpec train.Server", f"Leave the cluster out: {_EACH}")
+_CLUSTER = "ClusterSpec Server ClusterDef JobDef ServerDef"
+absent(" ".join(f"train.{name}" for name in _CLUSTER.split()), f"Leave the cluster out: {_EACH}")
 absent("train.replica_device_setter", f"Leave the device scope out: {_EACH}")
 absent(
     "train.SyncReplicasOptimizer",
@@ -85,28 +94,28 @@ absent(
 )
 absent("train.WorkerSessionCreator train.GlobalStepWaiterHook", f"Open tf.train.MonitoredTrainingSession(): {_EACH}")
 absent(
-    "contrib.opt.LazyAdamOptimizer",
-    "Gradients are dense: tf.train.AdamOptimizer moves all rows of a table, also those that a step does not look up.",
-)
-absent(
-    "contrib.boosted_trees contrib.boosted_trees. contrib.tensor_forest contrib.tensor_forest.",
+    "contrib.boosted_trees contrib.boosted_trees.",
     "Grow the trees with scikit-learn or XGBoost.",
 )
-absent("contrib.factorization.", "KMeans and KMeansClustering are offered; scikit-learn has GaussianMixture and NMF.")
-_COLUMNS = (
-    "real_valued_column sparse_column_with_keys sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
-    "embedding_column one_hot_column bucketized_column crossed_column input_from_feature_columns"
+absent(
+    "contrib.tensor_forest contrib.tensor_forest.",
+    "ForestHParams, RandomForestGraphs and TensorForestEstimator are offered; scikit-learn has other forests.",
 )
+absent("contrib.factorization.", "KMeans and KMeansClustering are offered; scikit-learn has GaussianMixture and NMF.")
+_COLUMNS = "weighted_sparse_column scattered_embedding_column shared_embedding_columns"
 absent(
     " ".join(f"contrib.layers.{name}" for name in _COLUMNS.split()),
-    "Columns of contrib are not offered: tf.feature_column has numeric_column, embedding_column and others.",
+    "This column is not offered: tf.feature_column has numeric_column, embedding_column and others.",
 )
 absent(
     "feature_column.",
     "Of columns there are numeric, bucketized, categorical, crossed, indicator and embedding ones.",
 )
 _NETS, _DATA, _QUEUES = (f"contrib.slim.{name} contrib.slim.{name}." for name in ("nets", "data", "queues"))
-absent(_NETS, "Networks are not offered: copy the network's own file, as nets/vgg.py of tensorflow/models.")
+absent(
+    _NETS,
+    "There are vgg, alexnet and resnet: copy another network's own file, as nets/inception.py of tensorflow/models.",
+)
 absent(
     _DATA, "Data sets of TF-Slim are not offered: read the records with tf.python_io.tf_record_iterator, and feed them."
 )
@@ -114,17 +123,91 @@ absent(
     _QUEUES, "Its context is not offered: start runners by tf.train.start_queue_runners, with a tf.train.Coordinator."
 )
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
-absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
 absent(
-    "quantization quantization.",
+    "lite lite. contrib.lite contrib.lite. contrib.tensorrt contrib.tensorrt. mlir mlir.",
+    "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.",
+)
+absent(
+    "quantization quantization. quantize quantize_v2 dequantize quantized_concat QUANTIZED_DTYPES "
+    "dtypes.QUANTIZED_DTYPES nn.quantized_avg_pool nn.quantized_conv2d nn.quantized_max_pool nn.quantized_relu_x",
     "Models are not quantized: keep weights as int8, and dt.ops.cast them; dovetail convert --half stores 16 bits.",
 )
-absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
-_PICTURES = "decode_and_crop_jpeg decode_gif extract_jpeg_shape"
+_PICTURES = "decode_gif decode_webp decode_jxl"
 absent(
     " ".join(["io io.", *(f"image.{name}" for name in _PICTURES.split())]),
     "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "
     "Python. Feed their contents.",
 )
-absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
+absent(
+    "load_op_library load_library load_file_system_library user_ops user_ops. sysconfig.",
+    "Define ops in Python, with dovetail.register_op.",
+)
 absent("saved_model.", "Write dovetail.saved_model.save(model, folder), which TensorFlow loads.")
+
+_OWN = "derive a class from tf.train.Optimizer, with the step in `_apply_dense`."
+absent("contrib.opt.", f"This optimizer is not offered: {_OWN}")
+absent(
+    "train.sdca_optimizer train.sdca_fprint train.sdca_shrink_l1 contrib.linear_optimizer contrib.linear_optimizer.",
+    f"Use tf.train.FtrlOptimizer, or {_OWN}",
+)
+absent("contrib.losses.", "Write the loss as a function of tensors, and add it by tf.losses.add_loss.")
+absent("contrib.metrics.", "Use a measure of tf.metrics, or compute it of all predictions by NumPy, after the runs.")
+_DRAWN = "brightness contrast crop flip_left_right flip_up_down hue jpeg_quality saturation"
+_IMAGES = [
+    *("generate_bounding_box_proposals", "random_jpeg_quality", "ssim_multiscale"),
+    *("stateless_sample_distorted_bounding_box", *(f"stateless_random_{name}" for name in _DRAWN.split())),
+]
+absent(
+    " ".join(["contrib.image.", *(f"image.{name}" for name in _IMAGES)]),
+    "Compute this by a function of arrays, in tf.py_func.",
+)
+absent(
+    "contrib.distributions. distributions.Multinomial distributions.DirichletMultinomial",
+    "Write log_prob and sample as functions of tensors, with tf.lgamma and tf.random.",
+)
+absent("contrib.gan contrib.gan.", "Write the losses of both networks; minimize each by its own var_list.")
+absent(
+    "contrib.quantize contrib.quantize.",
+    "Leave create_training_graph and create_eval_graph out, or call tf.fake_quant_with_min_max_args.",
+)
+absent("contrib.session_bundle contrib.session_bundle.", "Write a SavedModel, with tf.saved_model.simple_save.")
+absent("contrib.learn.monitors.", "Derive a class from tf.contrib.learn.monitors.EveryN.")
+absent(
+    "contrib.summary. summary.tensor_summary summary.SummaryDescription summary.get_summary_description",
+    "Use the summaries scalar, histogram, image, audio and text.",
+)
+absent("contrib.memory_stats contrib.memory_stats.", "dovetail.memory_info() tells the memory of each device.")
+absent("contrib.nccl contrib.nccl. contrib.all_reduce contrib.all_reduce.", f"Replicas are processes: {_RANKS}")
+absent(
+    "contrib.compiler contrib.compiler. xla xla.",
+    'Leave it out: engines compile graphs, the jax engine with XLA: `with dovetail.engine("jax"):`.',
+)
+absent(
+    "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator "
+    "sparse.SparseConditionalAccumulator",
+    "Add gradients to variables by tf.assign_add, apply them after some steps, and assign zeros.",
+)
+absent(
+    "CriticalSection contrib.framework.CriticalSection",
+    "Call the function itself: the assignments of a run come in one order.",
+)
+absent(
+    "TypeSpec IndexedSlicesSpec NoneTensorSpec OptionalSpec RaggedTensorSpec TensorArraySpec type_spec_from_value",
+    "Describe each tensor of a structure by tf.TensorSpec, in a tuple or a dict.",
+)
+absent("LMDBReader contrib.data.LMDBDataset", "Read the file in Python: give records to Dataset.from_generator.")
+absent("get_session_handle get_session_tensor delete_session_tensor", "Keep the value in a variable.")
+absent("variable_creator_scope", "Give tf.variable_scope a custom_getter, which makes the variables.")
+absent("nn.fractional_max_pool nn.fractional_avg_pool", "Use tf.nn.max_pool or tf.nn.avg_pool: windows have one size.")
+absent("audio audio. contrib.ffmpeg contrib.ffmpeg.", "Read sounds with Python's wave module, and feed their numbers.")
+absent("debugging.assert_shapes", "Compare tf.shape(x) with the sizes, by tf.debugging.assert_equal.")
+absent("test.Benchmark test.StubOutForTesting", "Measure with Python's timeit, and replace functions by unittest.mock.")
+absent(
+    "mixed_precision mixed_precision. train.experimental. contrib.mixed_precision contrib.mixed_precision.",
+    "Use the optimizer itself: graphs compute in the dtypes that they have, as tf.bfloat16 after tf.cast.",
+)
+absent(
+    "train.basic_train_loop",
+    "Write the loop: `while not session.should_stop():` in tf.train.MonitoredTrainingSession().",
+)
+absent("train.ProfilerHook", "Run the steps in `with dovetail.profile() as profile:`, and print the profile.")

@@ -41,10 +41,33 @@ for _name, _kind in {
     "AlreadyExistsError": FileExistsError,
     "PermissionDeniedError": PermissionError,
     "DeadlineExceededError": TimeoutError,
+    "UnauthenticatedError": PermissionError,
+    "OperatorNotAllowedInGraphError": TypeError,
     "OpError": Exception,
 }.items():
     value(f"errors.{_name}", _kind)
 value("OpError", Exception, "v1")
+CODES = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+]
+for _code, _name in enumerate(CODES):
+    value(f"errors.{_name}", _code)
 
 # -- checks -----------------------------------------------------------------------------------------------------------
 
@@ -281,6 +304,17 @@ def disable_check_numerics() -> None:
 # -- logging ----------------------------------------------------------------------------------------------------------
 
 logger = logging.getLogger("dovetail.compat.tensorflow")
+
+
+class _ToStderr(logging.Handler):
+    """Write messages to stderr with TensorFlow's prefix, if the program has set up no logging itself."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            sys.stderr.write(f"{record.levelname}:tensorflow:{record.getMessage()}\n")
+
+
+logger.addHandler(_ToStderr())
 _calls: Counter[tuple[str, int]] = Counter()  # a line of the program → how often it was to log
 
 

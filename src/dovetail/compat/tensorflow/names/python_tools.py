@@ -12,15 +12,19 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.entries import second, value
-from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.core import TFOldShape, convert_to_tensor
 from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.names.graph.graph import (
+    GraphKeys,
     control_dependencies,
     executing_eagerly,
+    get_collection,
     get_default_graph,
+    group,
     nodes_of,
 )
 from dovetail.compat.tensorflow.table import function, in_v1, row
+from dovetail.core.base.dimension import dimension
 from dovetail.core.base.errors import op_error
 
 ALSO = {  # module → private name:public name
@@ -30,9 +34,14 @@ ALSO = {  # module → private name:public name
     "TruncatedNormal:truncated_normal_initializer VarianceScaling:variance_scaling_initializer",
     "ops.gradients_impl": "gradients_v2:gradients",
     "ops.variable_scope": "variable:Variable",
-    "ops.gen_array_ops": "concat_v2:concat gather_v2:gather pack:stack unpack:unstack",
+    "ops.gen_array_ops": "concat_v2:concat gather_v2:gather pack:stack unpack:unstack "
+    "tensor_scatter_max:tensor_scatter_nd_max tensor_scatter_min:tensor_scatter_nd_min",
+    "ops.gen_linalg_ops": "log_matrix_determinant:linalg.slogdet lu:linalg.lu matrix_square_root:linalg.sqrtm",
     "ops.gen_math_ops": "_sum:reduce_sum _max:reduce_max _range:range mat_mul:matmul mul:multiply select:where "
-    "sub:subtract",
+    "sub:subtract floor_mod:mod next_after:math.nextafter real_div:realdiv truncate_div:truncatediv "
+    "truncate_mod:truncatemod",
+    "layers.utils": "constant_value:contrib.layers.utils.constant_value "
+    "smart_cond:python.framework.smart_cond.smart_cond",
     "framework.ops": "internal_convert_to_tensor:convert_to_tensor "
     "convert_to_tensor_or_indexed_slices:convert_to_tensor",
     "framework.tensor_shape": "dimension_value:compat.dimension_value dimension_at_index:compat.dimension_at_index",
@@ -45,6 +54,30 @@ for _module, _pairs in ALSO.items():
 
 for _name, _op in {"relu_grad": ops.relu_grad, "relu6_grad": ops.relu6_grad}.items():
     row(f"python.ops.gen_nn_ops.{_name} python.ops.gen_nn_ops._{_name}", _op, "gradients:g features:y")
+
+SHAPES: dict[str, Callable[..., Any]] = {  # functions of the module of shapes
+    "scalar": lambda: TFOldShape([]),
+    "vector": lambda length: TFOldShape([length]),
+    "matrix": lambda rows, cols: TFOldShape([rows, cols]),
+    "unknown_shape": lambda rank=None, ndims=None: TFOldShape(None if rank is ndims else [None] * (rank or ndims or 0)),
+    "as_shape": TFOldShape,
+    "as_dimension": dimension,
+}
+for _name, _shape in SHAPES.items():
+    value(f"python.framework.tensor_shape.{_name}", _shape)
+
+for _name, _collection in {"shared": GraphKeys.RESOURCES, "local": GraphKeys.LOCAL_RESOURCES}.items():
+    value(f"python.ops.resources.{_name}_resources", functools.partial(get_collection, _collection))
+
+
+@function("python.ops.resources.initialize_resources")
+def initialize_resources(resource_list: Any, name: str = "init") -> Any:
+    """The operation that makes resources: none, since tables and others make themselves.
+
+    Source: `tensorflow.python.ops.resources.initialize_resources`.
+    """
+    return group(name=name)
+
 
 # -- decorators -------------------------------------------------------------------------------------------------------
 

@@ -5,14 +5,19 @@ The values of a node are the first arguments of its function.  Each other parame
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from dovetail.formats.host import images, ragged, strings, tables, unicode
-from dovetail.formats.tensorflow.table import HOST, Function, host, shapes
+from dovetail.formats.tensorflow.table import Function, host, shapes
+
+
+@functools.wraps(unicode.decode)
+def _without_offsets(*args: Any, **options: Any) -> Any:
+    return unicode.decode(*args, **options)[:2]
+
 
 _TABLE: Mapping[str, Callable[..., Any]] = {
     "StringLower": strings.lower,
@@ -36,6 +41,7 @@ _TABLE: Mapping[str, Callable[..., Any]] = {
     "StringSplit": strings.split_at_each,
     "StringNGrams": strings.ngrams,
     "StringFormat": strings.string_format,
+    "UnicodeDecode": _without_offsets,
     "UnicodeDecodeWithOffsets": unicode.decode,
     "UnicodeEncode": unicode.encode,
     "UnicodeTranscode": unicode.transcode,
@@ -92,10 +98,17 @@ def attributes_of(node: Any, function: Callable[..., Any], count: int) -> dict[s
     Raises:
         Unreadable: the node lacks an attribute, and the parameter has no default.
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    places = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
-    left = [*places[count:], *(one for one in parameters if one.kind is one.KEYWORD_ONLY)]
+    places, keywords = _parameters(function)
+    left = (*places[count:], *keywords)
     return {one.name: node.attrs(one.name) for one in left if one.name in node.attrs or one.default is one.empty}
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
+    """The parameters that may be given by place, and those that are given by name alone."""
+    all_of_them = inspect.signature(function).parameters.values()
+    places = [one for one in all_of_them if one.kind is one.POSITIONAL_OR_KEYWORD]
+    return places, [one for one in all_of_them if one.kind is one.KEYWORD_ONLY]
 
 
 def _of_node(function: Callable[..., Any]) -> Function:
@@ -105,8 +118,3 @@ def _of_node(function: Callable[..., Any]) -> Function:
 
 for _type, _function in FUNCTIONS.items():
     host(_type)(_of_node(_function))
-
-
-@host("UnicodeDecode")
-def _decode(node: Any, texts: np.ndarray) -> Any:
-    return HOST["UnicodeDecodeWithOffsets"](node, texts)[:2]

@@ -20,21 +20,24 @@ ParseSingleExample: [?,1] [?] [1] [dense_shapes]
 """)
 
 
-@host("ParseExample")
+DTYPES = "its attributes say how many features there are, and of which dtypes"
+
+
+@host("ParseExample", DTYPES)
 def _parse(node: Any, records: np.ndarray, names: np.ndarray, *given: np.ndarray) -> Any:
     sparse, dense = node.attrs("Nsparse"), node.attrs("Ndense")
     keys = [array.item() for array in given[: sparse + dense]]
     return _parsed(node, records, keys[:sparse], keys[sparse:], [], given[sparse + dense :])
 
 
-@host("ParseExampleV2")
+@host("ParseExampleV2", DTYPES)
 def _parse_2(
     node: Any, records: np.ndarray, names: np.ndarray, sparse: np.ndarray, dense: np.ndarray, *given: np.ndarray
 ) -> Any:
     return _parsed(node, records, sparse.tolist(), dense.tolist(), given[0].tolist(), given[1:])
 
 
-@host("ParseSingleExample")
+@host("ParseSingleExample", DTYPES)
 def _parse_one(node: Any, record: np.ndarray, *defaults: np.ndarray) -> Any:
     sparse, dense = ([key.encode() for key in node.attrs(name)] for name in ("sparse_keys", "dense_keys"))
     return _parsed(node, record, sparse, dense, [], defaults)

@@ -122,12 +122,12 @@ class Store:
 shapes("HashTable HashTableV2 MutableHashTable MutableHashTableV2: []")
 
 
-@host("HashTable HashTableV2 MutableHashTable MutableHashTableV2")
+@host("HashTable HashTableV2 MutableHashTable MutableHashTableV2", "its name says which table it is")
 def _table(node: Any) -> Any:
     return [node.reader.store.table(node)]
 
 
-@host("InitializeTableFromTextFile InitializeTableFromTextFileV2")
+@host("InitializeTableFromTextFile InitializeTableFromTextFileV2", "it reads a file of the model")
 def _fill_from_file(node: Any, table: Table, path: np.ndarray) -> Any:
     lines = node.reader.store.lines(path.item())
     table.clear()
@@ -135,7 +135,7 @@ def _fill_from_file(node: Any, table: Table, path: np.ndarray) -> Any:
     return []
 
 
-@host("RestoreV2")
+@host("RestoreV2", "it reads the checkpoint of the model", of_files=True)
 def _restore(node: Any, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray) -> Any:
     pairs = zip(names.reshape(-1).tolist(), slices.reshape(-1).tolist(), strict=True)
     return [node.reader.store.stored(name, spec) for name, spec in pairs]

@@ -25,7 +25,7 @@ EnsureShape: x; shape:shape@shape
 ASSERTION = "assertion failed:"  # the first words of the error of a check, before its data
 
 
-@special("Assert")
+@special("Assert", "its data may be strings")
 def _assert(node: Node) -> Any:
     data = node.inputs[1:]
     places = ["{}" if is_tensor(value) else " ".join(_words([value])) for value in data]
@@ -42,7 +42,7 @@ def _words(data: Sequence[Any]) -> Iterator[str]:
             yield from (text.decode(errors="replace") for text in array.reshape(-1).tolist())
 
 
-@special("Print")
+@special("Print", "its data may be strings")
 def _print(node: Node) -> Any:
     """The first input, printed if it is all the data; other data are not printed."""
     x = node.tensor(0)

@@ -32,7 +32,7 @@ LinSpace: start stop num!
 LARGEST = 1 << 20  # bytes of a constant with one value, or elements of a range, that are computed while a file is read
 
 
-@special("Const ConstV2 HostConst")
+@special("Const ConstV2 HostConst", "its value stands in the file", of_files=True)
 def _const(node: Node) -> Any:
     proto = node.proto.attr["value"].tensor
     array = array_of(proto, node.reader.file, f"the constant {node.name!r}")
@@ -45,7 +45,7 @@ def _const(node: Node) -> Any:
     return graph.constant(np.array(array), "Const")
 
 
-@special("PlaceholderWithDefault")
+@special("PlaceholderWithDefault", "only runs of sessions may feed it")
 def _default(node: Node) -> Any:
     """An operation that runs may feed, where they can; else its default."""
     if not node.reader.is_session:
@@ -54,7 +54,8 @@ def _default(node: Node) -> Any:
     return ops.placeholder_with_default(node.tensor(0), shape, shape is None)
 
 
-@special("Identity IdentityN RefIdentity")
+@special("IdentityN RefIdentity", "it passes values on that are no tensors")
+@special("Identity")
 def _identities(node: Node) -> Any:
     return [
         ops.identity(node.tensor(i)) if is_tensor(value) or getattr(value, "is_reference", False) else value

@@ -30,19 +30,19 @@ no_way(COLLECTIVES, "it is computed by several processes")
 INT = spec((), "int32")
 
 
-@special("PartitionedCall StatefulPartitionedCall")
+@special("PartitionedCall StatefulPartitionedCall", "it calls functions of the file", of_files=True)
 def _call(node: Node) -> Any:
     return node.reader.call(node.attrs("f"), node.inputs)
 
 
-@special("If StatelessIf")
+@special("If StatelessIf", "it calls functions of the file", of_files=True)
 def _if(node: Node) -> Any:
     condition, *inputs = node.inputs
     names = [node.attrs(name) for name in ("then_branch", "else_branch")]
     return branches(node, node.taken(condition), [partial(node.reader.call, name, inputs) for name in names])
 
 
-@special("Case StatelessCase")
+@special("Case StatelessCase", "it calls functions of the file", of_files=True)
 def _case(node: Node) -> Any:
     """One of several functions; the last one for a number that none has."""
     names = [attribute.name for attribute in node.proto.attr["branches"].list.func]
@@ -102,7 +102,7 @@ def _common(one: Any, other: Any) -> Any:
     return Foreign("a branch", "the branches give different variables, strings or tables")
 
 
-@special("While StatelessWhile")
+@special("While StatelessWhile", "it calls functions of the file", of_files=True)
 def _while(node: Node) -> Any:
     condition, body, reader = node.attrs("cond"), node.attrs("body"), node.reader
     inputs = list(map(node.taken, node.inputs))
@@ -182,7 +182,7 @@ def _moving(node: Node, body: str) -> list[int]:
     return moving
 
 
-@special("NoOp ControlTrigger")
+@special("NoOp ControlTrigger", "it has only the nodes for which it waits")
 def _nothing(node: Node) -> Any:
     if node.reader.is_session and any(text.startswith("^") for text in node.proto.input):
         node.reader.graph.group()  # a run of it runs all for which it waits

@@ -17,7 +17,7 @@ from dovetail.formats.tensorflow.values import Foreign
 shapes("Merge RefMerge: - []")
 
 
-@special("Merge RefMerge")
+@special("Merge RefMerge", "the nodes before it say which branch it ends", of_files=True)
 def _merge(node: Node) -> Any:
     """The result of one of two branches, which takes its values from switches."""
     reader, body = node.reader, node.body
@@ -33,7 +33,7 @@ def _merge(node: Node) -> Any:
     return [*results, ops.cast(predicate, "int32")]
 
 
-@special("Exit RefExit")
+@special("Exit RefExit", "the nodes before it say which loop it ends", of_files=True)
 def _exit(node: Node) -> Any:
     """A result of a loop, which is read once for all its exits."""
     body = node.body
@@ -88,7 +88,10 @@ def _with_flows(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> lis
 # -- stacks -----------------------------------------------------------------------------------------------------------
 
 
-@special("StackV2")
+STACK = "loops carry the stack, which no tensor is"
+
+
+@special("StackV2", STACK, of_files=True)
 def _stack(node: Node) -> Any:
     node.body.stacks[node.name] = TensorList(None, 0, None, node.attrs("elem_type"))
     return Foreign(node.name, "it is the handle of a stack")
@@ -106,7 +109,7 @@ def _name_of_stack(node: Node) -> str:
     return handle.name
 
 
-@special("StackPushV2")
+@special("StackPushV2", STACK, of_files=True)
 def _push(node: Node) -> Any:
     name, item = _name_of_stack(node), node.inputs[1]
     is_flow = isinstance(item, TensorList)  # it orders what is written to an array, which needs no order here
@@ -114,7 +117,7 @@ def _push(node: Node) -> Any:
     return item
 
 
-@special("StackPopV2")
+@special("StackPopV2", STACK, of_files=True)
 def _pop(node: Node) -> Any:
     name = _name_of_stack(node)
     rows = node.body.stacks[name].rows()

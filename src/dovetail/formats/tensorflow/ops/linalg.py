@@ -42,6 +42,12 @@ def _(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
     return OPS["MatMul"](x, y, adj_x, adj_y)
 
 
+@row("ConjugateTranspose: x axes!")
+def _(x: Any, axes: Any) -> Any:
+    turned = OPS["Transpose"](x, axes)
+    return OPS["Conj"](turned) if x.dtype.is_complex else turned
+
+
 @row("SparseMatMul: x y; transpose_a transpose_b a_is_sparse b_is_sparse")
 def _(x: Any, y: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     x, y = (ops.cast(one, "float32") for one in (x, y))

@@ -14,9 +14,9 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.ops.shapes import scalar
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.results import first_number
-from dovetail.formats.tensorflow.table import SPECIAL, shapes, special
+from dovetail.formats.tensorflow.table import row, shapes, special
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
-from dovetail.formats.tensorflow.values import Foreign, Optional
+from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.tensorflow.variants import VariantList
 
 shapes("""
@@ -25,28 +25,19 @@ TensorArrayConcatV3: - [?]
 """)
 
 
-def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
-    """The list of an input; `shape` is the number of the input with the shape of its elements."""
-    value = node.inputs[index]
-    if not isinstance(value, TensorList):
-        raise node.refused(index, "no list of tensors")
-    known = _element_shape(node, shape) if shape is not None and value.data is None else None
-    return replace(value, shape=known) if _is_known(known) else value
-
-
-def _item(node: Node, index: int) -> Any:
-    """A tensor, or a value that is a variant in TensorFlow, for a list."""
-    value = node.inputs[index]
-    return value if isinstance(value, (Variants, TensorList, Optional)) else node.tensor(index)
+def _of_shape(items: TensorList, element_shape: Any) -> TensorList:
+    """A list whose elements have a shape, if they have none yet."""
+    known = _dims(element_shape) if items.data is None else None
+    return replace(items, shape=known) if _is_known(known) else items
 
 
 def _is_known(shape: Any) -> bool:
     return isinstance(shape, list) and min(shape, default=0) >= 0
 
 
-def _element_shape(node: Node, index: int) -> Any:
+def _dims(element_shape: Any) -> Any:
     """The shape of an element: ints with -1 for unknown ones, or None."""
-    shape = constant_of(node.tensor(index))
+    shape = constant_of(element_shape)
     return plain(shape) if shape is not None and shape.ndim else None
 
 
@@ -136,56 +127,74 @@ def _inside(reader: Any, function: Any, number: int, depth: int) -> tuple[set[st
     return _users(reader, nodes, (arguments[number].name, 0), results, depth)
 
 
-SPECIAL |= {
-    "EmptyTensorList": lambda node: _new(node, 0, _element_shape(node, 0), node.attrs("element_dtype")),
-    "TensorListPushBack": lambda node: _list(node).grown(_item(node, 1)),
-    "TensorListPopBack": lambda node: list(_list(node, 0, 1).popped()),
-    "TensorListConcatLists": lambda node: _list(node).joined(_list(node, 1)),
-    "TensorListResize": lambda node: _list(node).resized(node.tensor(1)),
-    "TensorListSplit": lambda node: RaggedList.split(node.tensor(0), node.tensor(2)),
-    "TensorListSetItem": lambda node: _list(node).set(
-        node.tensor(1), _item(node, 2), node.attrs("resize_if_index_out_of_bounds", False)
-    ),
-    "TensorListLength": lambda node: ops.convert(_list(node).size),
-    "TensorListGather": lambda node: OPS["GatherV2"](_list(node, 0, 2).rows(), node.tensor(1), 0),
-    "TensorListScatterIntoExistingList": lambda node: _list(node).scattered(node.tensor(2), node.tensor(1), grows=True),
-}
+TAKERS = "the nodes that take it say whether its elements may differ in shape"
 
 
-@special("TensorListReserve")
+@special("EmptyTensorList", TAKERS)
+def _empty(node: Node) -> Any:
+    return _new(node, 0, _dims(node.tensor(0)), node.attrs("element_dtype"))
+
+
+@special("TensorListReserve", TAKERS)
 def _reserve(node: Node) -> Any:
     size = constant_of(node.tensor(1))
     count = node.tensor(1) if size is None else int(size)
-    return _new(node, count, _element_shape(node, 0), node.attrs("element_dtype"))
+    return _new(node, count, _dims(node.tensor(0)), node.attrs("element_dtype"))
 
 
-@special("TensorListFromTensor")
-def _from_tensor(node: Node) -> Any:
-    item = _item(node, 0)
-    return (VariantList if isinstance(item, Variants) else TensorList).of(item)
+row("TensorListPushBack: items# item~")(lambda items, item: items.grown(item))
+row("TensorListConcatLists: items# others#; element_dtype")(lambda items, others: items.joined(others))
+row("TensorListResize: items# size")(lambda items, size: items.resized(size))
+row("TensorListLength: items#")(lambda items: ops.convert(items.size))
+row("TensorListSplit: rows element_shape lengths")(lambda rows, element_shape, lengths: RaggedList.split(rows, lengths))
 
 
-@special("TensorListStack")
-def _stack(node: Node) -> Any:
-    rows = _list(node, 0, 1).rows()
+@row("TensorListPopBack: items# element_shape; element_dtype")
+def _(items: TensorList, element_shape: Any) -> Any:
+    return list(_of_shape(items, element_shape).popped())
+
+
+@row("TensorListSetItem: items# index item~; resize_if_index_out_of_bounds:grows")
+def _(items: TensorList, index: Any, item: Any, grows: bool) -> Any:
+    return items.set(index, item, grows)
+
+
+@row("TensorListGather: items# indices element_shape; element_dtype")
+def _(items: TensorList, indices: Any, element_shape: Any) -> Any:
+    return OPS["GatherV2"](_of_shape(items, element_shape).rows(), indices, 0)
+
+
+@row("TensorListScatterIntoExistingList: items# rows indices")
+def _(items: TensorList, rows: Any, indices: Any) -> Any:
+    return items.scattered(indices, rows, grows=True)
+
+
+@row("TensorListFromTensor: rows~ element_shape")
+def _(rows: Any, element_shape: Any) -> Any:
+    return (VariantList if isinstance(rows, Variants) else TensorList).of(rows)
+
+
+@row("TensorListStack: items# element_shape; element_dtype num_elements")
+def _(items: TensorList, element_shape: Any) -> Any:
+    rows = _of_shape(items, element_shape).rows()
     return rows if isinstance(rows, Variants) else ops.identity(rows)
 
 
-@special("TensorListGetItem")
-def _get(node: Node) -> Any:
-    elements, index = _list(node, 0, 2), node.tensor(1)
-    if isinstance(elements, RaggedList) and elements.lacks(index):
-        return filled(node.tensor(2), 0, elements.dtype)
-    return elements.get(index)
+@row("TensorListGetItem: items# index element_shape; element_dtype")
+def _(items: TensorList, index: Any, element_shape: Any) -> Any:
+    items = _of_shape(items, element_shape)
+    if isinstance(items, RaggedList) and items.lacks(index):
+        return filled(element_shape, 0, items.dtype)
+    return items.get(index)
 
 
-@special("TensorListConcatV2")
-def _concat(node: Node) -> Any:
+@row("TensorListConcatV2: items# element_shape lengths; element_dtype")
+def _(items: TensorList, element_shape: Any, lengths: Any) -> Any:
     """The elements in one; those that are not set have the numbers of rows of the third input, and are zeros."""
-    elements, lengths = _list(node, 0, 1), node.tensor(2)
-    if not isinstance(elements, RaggedList) or elements.sizes is None or 0 in (lengths.shape or ()):
-        return elements.concatenated()
-    rows, counts = elements.concatenated()
+    items = _of_shape(items, element_shape)
+    if not isinstance(items, RaggedList) or items.sizes is None or 0 in (lengths.shape or ()):
+        return items.concatenated()
+    rows, counts = items.concatenated()
     lengths, starts = ops.cast(lengths, "int64"), ops.cumsum(lengths, exclusive=True)
     places = ops.arange(ops.shape(rows)[0], dtype="int64") + ops.repeat(
         starts - ops.cumsum(counts, exclusive=True), counts
@@ -194,43 +203,57 @@ def _concat(node: Node) -> Any:
     return [ops.scatter_nd(ops.expand_dims(places, 1), rows, shape), lengths]
 
 
-@special("TensorListElementShape")
-def _shape_of_element(node: Node) -> Any:
-    elements, dtype = _list(node), node.attrs("shape_type")
-    if isinstance(elements, RaggedList) and elements.sizes is None and elements.known:
+@row("TensorListElementShape: items#; shape_type:dtype")
+def _(items: TensorList, dtype: Any) -> Any:
+    if isinstance(items, RaggedList) and items.sizes is None and items.known:
         return recorded(-1, dtype)  # there are several
-    return ops.cast(ops.shape(elements.rows())[1:], dtype)
+    return ops.cast(ops.shape(items.rows())[1:], dtype)
 
 
-@special("TensorListScatter TensorListScatterV2")
-def _scatter_new(node: Node) -> Any:
-    tensor, indices = node.tensor(0), node.tensor(1)
-    size = node.tensor(3) if node.type.endswith("V2") else recorded(-1, "int32")
+@row("TensorListScatterV2: rows indices element_shape size", "TensorListScatter: rows indices element_shape")
+def _(rows: Any, indices: Any, element_shape: Any, size: Any = None) -> Any:
+    size = recorded(-1, "int32") if size is None else size
     known = constant_of(size)
     whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
-    return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or int(known) < 0)
+    return TensorList(None, whole, None, rows.dtype).scattered(indices, rows, grows=known is None or int(known) < 0)
 
 
 # -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------
 
-SPECIAL |= {
-    "TensorArraySplitV3": lambda node: replace(
-        RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node)
-    ),
-    "TensorArrayReadV3": lambda node: _flow(node, 2).get(node.tensor(1)),
-    "TensorArrayGatherV3": lambda node: OPS["GatherV2"](_flow(node, 2).rows(), node.tensor(1), 0),
-    "TensorArraySizeV3": lambda node: ops.convert(_list(node, 1).size),
-    "TensorArrayConcatV3": lambda node: _flow(node, 1).concatenated(),
-    "TensorArrayCloseV3": lambda node: [],
-}
+HANDLE = "its handle, which no tensor is, says of which gradients its flow is"
 
 
-@special("TensorArraySplitV3")
+@special("TensorArraySplitV3", HANDLE)
 def _split_array(node: Node) -> Any:
     return replace(RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node))
 
 
-@special("TensorArrayV3")
+@special("TensorArrayReadV3", HANDLE)
+def _read(node: Node) -> Any:
+    return _flow(node, 2).get(node.tensor(1))
+
+
+@special("TensorArrayGatherV3", HANDLE)
+def _gather(node: Node) -> Any:
+    return OPS["GatherV2"](_flow(node, 2).rows(), node.tensor(1), 0)
+
+
+@special("TensorArraySizeV3", HANDLE)
+def _size(node: Node) -> Any:
+    return ops.convert(node.tensor_list(1).size)
+
+
+@special("TensorArrayConcatV3", HANDLE)
+def _concatenated(node: Node) -> Any:
+    return _flow(node, 1).concatenated()
+
+
+@special("TensorArrayCloseV3", HANDLE)
+def _close(node: Node) -> Any:
+    return []
+
+
+@special("TensorArrayV3", TAKERS)
 def _array(node: Node) -> Any:
     size, shape = node.shape(0), node.attrs("element_shape", None)
     known = None if shape is None else [-1 if dim is None else dim for dim in shape]
@@ -238,7 +261,7 @@ def _array(node: Node) -> Any:
     return [Foreign(node.name, "it is the handle of an array"), _new(node, count, known, node.attrs("dtype"))]
 
 
-@special("TensorArrayGradV3")
+@special("TensorArrayGradV3", HANDLE, of_files=True)
 def _gradient(node: Node) -> Any:
     """The handle of the gradient of an array, whose flow starts as the array's own."""
     return [Foreign(node.name, "it is the handle of an array", node.attrs("source")), node.inputs[1]]
@@ -246,7 +269,7 @@ def _gradient(node: Node) -> Any:
 
 def _flow(node: Node, index: int) -> TensorList:
     """The list of an array; the gradient of an array has zeros before it is written to."""
-    flow = _list(node, index)
+    flow = node.tensor_list(index)
     source = _gradients_of(node)
     return flow if flow.gradient == source else replace(flow.zeros(), gradient=source)
 
@@ -263,7 +286,7 @@ def _grows(node: Node) -> bool:
     return maker is not None and bool(Attributes(maker)("dynamic_size", False))
 
 
-@special("TensorArrayWriteV3")
+@special("TensorArrayWriteV3", HANDLE)
 def _write(node: Node) -> Any:
     flow, index, item = _flow(node, 3), node.tensor(1), node.tensor(2)
     if flow.gradient and flow.data is not None:
@@ -271,7 +294,7 @@ def _write(node: Node) -> Any:
     return replace(flow.set(index, item, _grows(node)), gradient=flow.gradient)
 
 
-@special("TensorArrayScatterV3")
+@special("TensorArrayScatterV3", HANDLE)
 def _scatter(node: Node) -> Any:
     flow, indices, items = _flow(node, 3), node.tensor(1), node.tensor(2)
     if flow.gradient and flow.data is not None:

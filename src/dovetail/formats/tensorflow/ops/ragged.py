@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.nodes.opaque import Unreadable
-from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.table import row, special
+from dovetail.formats.tensorflow.table import row
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, Variants
 from dovetail.ops.shapes.shape import dims_of
 
@@ -29,11 +29,10 @@ def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
     return [splits, starts + deltas * within]
 
 
-@special("RaggedTensorToVariant")
-def _to_variant(node: Node) -> Any:
-    *splits, values = node.tensors()
+@row("RaggedTensorToVariant: splits* values; batched_input:is_batched")
+def _(splits: Sequence[Any], values: Any, is_batched: bool) -> Any:
     lengths = [one[1:] - one[:-1] for one in splits]
-    if not node.attrs("batched_input"):
+    if not is_batched:
         return Variants((*lengths, values))
     if not splits:
         raise Unreadable("each row of its values is one variant")
@@ -44,16 +43,14 @@ def _to_variant(node: Node) -> Any:
     return Variants(tuple(parts))
 
 
-@special("RaggedTensorFromVariant")
-def _of_variant(node: Node) -> Any:
-    value = node.inputs[0]
-    if not isinstance(value, Variants):
-        raise node.refused(0, "no ragged tensor")
-    *lengths, values = value.parts
+@row("RaggedTensorFromVariant: variant~; output_ragged_rank:rank Tsplits:dtype input_ragged_rank Tvalues")
+def _(variant: Any, rank: int, dtype: Any) -> Any:
+    if not isinstance(variant, Variants):
+        raise Unreadable("its input 0 is no ragged tensor")
+    *lengths, values = variant.parts
     if not is_tensor(values):
-        lengths = [value.parts[0].sizes[:, 0], *(one.data for one in lengths)]
+        lengths = [variant.parts[0].sizes[:, 0], *(one.data for one in lengths)]
         values = values.concatenated()[0]
-    if len(lengths) != (rank := node.attrs("output_ragged_rank")):
+    if len(lengths) != rank:
         raise Unreadable(f"its ragged tensor has the rank {len(lengths)}, not {rank}")
-    dtype = node.attrs("Tsplits", "int64")
     return [*(ops.concatenate([ops.zeros([1], dtype), ops.cumsum(ops.cast(one, dtype))], 0) for one in lengths), values]

@@ -43,7 +43,7 @@ def _(x: Any, axis: int, op: str) -> Any:
     return OPS[op](x, axis)
 
 
-@special("BroadcastGradientArgs")
+@special("BroadcastGradientArgs", "its results are no axes if a rank is not known")
 def _broadcast(node: Node) -> Any:
     """The axes over which two gradients are summed; if a rank is not known, the shapes to which they are."""
     a, b = node.tensors()

@@ -22,7 +22,7 @@ ResourceGatherNd > GatherNd: x& indices
 """)
 
 
-@special("VarHandleOp VariableV2 Variable")
+@special("VarHandleOp VariableV2 Variable", "the file has its value", of_files=True)
 def _handle(node: Node) -> Any:
     return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")
 

@@ -6,26 +6,13 @@ from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating
-from keras_dovetail.src.ops.calls import of_tensor, unary
+from keras_dovetail.src.ops.calls import functions, of_tensor, unary
 from keras_dovetail.versions import is_mended
 
-celu = of_tensor(ops.celu)
-elu = of_tensor(ops.elu)
-hard_sigmoid = unary(ops.hard_sigmoid)
-hard_silu = unary(ops.hard_silu)
-hard_tanh = unary(ops.hard_tanh)
-leaky_relu = of_tensor(ops.leaky_relu)
-log_sigmoid = unary(ops.log_sigmoid)
-log_softmax = of_tensor(ops.log_softmax)
-relu = unary(ops.relu)
-relu6 = unary(ops.relu6)
-selu = unary(ops.selu)
-sigmoid = unary(ops.sigmoid)
-silu = unary(ops.silu)
-softmax = of_tensor(ops.softmax)
-softplus = unary(ops.softplus)
-softsign = unary(ops.softsign)
-tanh = unary(ops.tanh)
+UNARY = """
+hard_sigmoid hard_silu hard_tanh log_sigmoid relu relu6 selu sigmoid silu softplus softsign tanh
+"""
+globals().update(functions(unary, UNARY) | functions(of_tensor, "celu elu leaky_relu log_softmax softmax"))
 
 
 def gelu(x: Any, approximate: bool = True) -> Any:

@@ -15,7 +15,7 @@ from dovetail.interop.privates import (
 )
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor, promoted
-from keras_dovetail.src.ops.calls import Function
+from keras_dovetail.src.ops.calls import Function, functions
 
 
 def _pool(op: Function) -> Function:
@@ -25,8 +25,7 @@ def _pool(op: Function) -> Function:
     return call
 
 
-average_pool = _pool(ops.average_pool)
-max_pool = _pool(ops.max_pool)
+globals().update(functions(_pool, "average_pool max_pool"))
 
 
 def _adaptive(mean: bool) -> Function:

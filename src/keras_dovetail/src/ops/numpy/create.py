@@ -9,11 +9,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.interop.privates import floatx
 from keras_dovetail.src.dtypes import as_tensor, name_of, promoted, result_type
-from keras_dovetail.src.ops.calls import Function, of_tensor
-
-diag = of_tensor(ops.diag)
-tril = of_tensor(ops.tril)
-triu = of_tensor(ops.triu)
+from keras_dovetail.src.ops.calls import Function, functions, of_tensor
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:
@@ -32,10 +28,10 @@ def _filled(op: Function) -> Function:
     return call
 
 
-empty = zeros = _filled(ops.zeros)
-empty_like = zeros_like = of_tensor(ops.zeros_like)
-ones = _filled(ops.ones)
-ones_like = of_tensor(ops.ones_like)
+globals().update(
+    functions(_filled, "empty=zeros ones zeros")
+    | functions(of_tensor, "diag empty_like=zeros_like ones_like tril triu zeros_like")
+)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:

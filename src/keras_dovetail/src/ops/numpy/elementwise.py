@@ -9,78 +9,31 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.interop.privates import standardize_dtype
 from keras_dovetail.src.dtypes import as_tensor, floating, floating_as_wide, is_float, name_of, promoted
-from keras_dovetail.src.ops.calls import binary, bitwise, comparison, of_tensor, shift, unary
+from keras_dovetail.src.ops.calls import binary, bitwise, comparison, functions, of_tensor, shift, unary
 
-angle = unary(ops.angle)
-arccos = unary(ops.arccos)
-arccosh = unary(ops.arccosh)
-arcsin = unary(ops.arcsin)
-arcsinh = unary(ops.arcsinh)
-arctan = unary(ops.arctan)
-arctanh = unary(ops.arctanh)
-bitwise_invert = bitwise_not = unary(ops.invert)
-ceil = unary(ops.ceil)
-conj = conjugate = unary(ops.conj)
-copy = unary(ops.identity)
-cos = unary(ops.cos)
-cosh = unary(ops.cosh)
-exp = unary(ops.exp)
-exp2 = unary(ops.exp2)
-expm1 = unary(ops.expm1)
-fabs = of_tensor(ops.absolute, floating)
-floor = unary(ops.floor)
-imag = unary(ops.imag)
-isfinite = unary(ops.isfinite)
-isinf = unary(ops.isinf)
-isnan = unary(ops.isnan)
-log = unary(ops.log)
-log10 = unary(ops.log10)
-log1p = unary(ops.log1p)
-log2 = unary(ops.log2)
-logical_not = unary(ops.logical_not)
-negative = unary(ops.negative)
-real = unary(ops.real)
-reciprocal = unary(ops.reciprocal)
-round = of_tensor(ops.round)
-sign = unary(ops.sign)
-sin = unary(ops.sin)
-sinh = unary(ops.sinh)
-sqrt = unary(ops.sqrt)
-square = unary(ops.square)
-tan = unary(ops.tan)
-tanh = unary(ops.tanh)
+UNARY = """
+angle arccos arccosh arcsin arcsinh arctan arctanh bitwise_invert=invert bitwise_not=invert ceil conj conjugate=conj
+copy=identity cos cosh exp exp2 expm1 floor imag isfinite isinf isnan log log10 log1p log2 logical_not negative real
+reciprocal sign sin sinh sqrt square tan tanh
+"""
+BINARY = "floor_divide hypot maximum minimum mod power subtract"
+OF_FLOATS = "arctan2 divide divide_no_nan float_power=power logaddexp nextafter true_divide=divide"
+COMPARISONS = "equal greater greater_equal less less_equal logical_and logical_or logical_xor not_equal"
+SHIFTS = "bitwise_left_shift=left_shift bitwise_right_shift=right_shift left_shift right_shift"
 
+globals().update(
+    functions(unary, UNARY)
+    | functions(binary, BINARY)
+    | functions(binary, OF_FLOATS, with_float=True)
+    | functions(comparison, COMPARISONS)
+    | functions(bitwise, "bitwise_and bitwise_or bitwise_xor")
+    | functions(shift, SHIFTS)
+)
 add = binary(ops.add, on_bools=ops.logical_or)
-arctan2 = binary(ops.arctan2, with_float=True)
-divide = true_divide = binary(ops.divide, with_float=True)
-divide_no_nan = binary(ops.divide_no_nan, with_float=True)
-float_power = binary(ops.power, with_float=True)
-floor_divide = binary(ops.floor_divide)
-hypot = binary(ops.hypot)
-logaddexp = binary(ops.logaddexp, with_float=True)
-maximum = binary(ops.maximum)
-minimum = binary(ops.minimum)
-mod = binary(ops.mod)
+fabs = of_tensor(ops.absolute, floating)
+i0 = of_tensor(ops.bessel_i0, floating_as_wide)
 multiply = binary(ops.multiply, on_bools=ops.logical_and)
-nextafter = binary(ops.nextafter, with_float=True)
-power = binary(ops.power)
-subtract = binary(ops.subtract)
-
-bitwise_and = bitwise(ops.bitwise_and)
-bitwise_left_shift = left_shift = shift(ops.left_shift)
-bitwise_or = bitwise(ops.bitwise_or)
-bitwise_right_shift = right_shift = shift(ops.right_shift)
-bitwise_xor = bitwise(ops.bitwise_xor)
-
-equal = comparison(ops.equal)
-greater = comparison(ops.greater)
-greater_equal = comparison(ops.greater_equal)
-less = comparison(ops.less)
-less_equal = comparison(ops.less_equal)
-logical_and = comparison(ops.logical_and)
-logical_or = comparison(ops.logical_or)
-logical_xor = comparison(ops.logical_xor)
-not_equal = comparison(ops.not_equal)
+round = of_tensor(ops.round)
 
 
 def absolute(x: Any) -> Any:
@@ -141,6 +94,20 @@ def fmod(x1: Any, x2: Any) -> Any:
     return ops.where(x1 < 0, -rest, rest)
 
 
+def gcd(x1: Any, x2: Any) -> Any:
+    x1, x2 = (ops.absolute(x) for x in promoted(x1, x2))
+    x1, x2 = x1 + ops.zeros_like(x2), x2 + ops.zeros_like(x1)  # of one shape, since loop variables keep theirs
+
+    def remains(a: Any, b: Any) -> Any:
+        return ops.any(b != 0)
+
+    def step(a: Any, b: Any) -> Any:
+        rest = ops.mod(a, ops.where(b == 0, ops.ones_like(b), b))
+        return ops.where(b == 0, a, b), ops.where(b == 0, b, rest)
+
+    return ops.while_loop(remains, step, (x1, x2))[0]
+
+
 def heaviside(x1: Any, x2: Any) -> Any:
     x1, x2 = (floating(x) for x in promoted(x1, x2))
     step = ops.where(x1 > 0, ops.ones_like(x1), ops.zeros_like(x1))
@@ -159,6 +126,13 @@ def isposinf(x: Any) -> Any:
 
 def isreal(x: Any) -> Any:
     return ops.imag(as_tensor(x)) == 0
+
+
+def lcm(x1: Any, x2: Any) -> Any:
+    x1, x2 = promoted(x1, x2)
+    divisor = gcd(x1, x2)
+    safe = ops.maximum(divisor, ops.ones_like(divisor))
+    return ops.absolute(ops.floor_divide(x1, safe) * x2)
 
 
 def ldexp(x1: Any, x2: Any) -> Any:

@@ -6,12 +6,9 @@ from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating_as_wide, name_of, promoted, result_type
-from keras_dovetail.src.ops.calls import binary
+from keras_dovetail.src.ops.calls import binary, functions
 
-dot = binary(ops.dot)
-inner = binary(ops.inner)
-outer = binary(ops.outer)
-vdot = binary(ops.vdot)
+globals().update(functions(binary, "dot inner outer vdot"))
 
 
 def _multiplied(*xs: Any) -> list[Any]:

@@ -6,17 +6,10 @@ from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, name_of, promoted, widened
-from keras_dovetail.src.ops.calls import Function, of_tensor
+from keras_dovetail.src.ops.calls import Function, functions, of_tensor
 
-all = of_tensor(ops.all)
-amax = of_tensor(ops.max)
-amin = of_tensor(ops.min)
-any = of_tensor(ops.any)
-mean = of_tensor(ops.mean)
-median = of_tensor(ops.median)
-std = of_tensor(ops.std)
+globals().update(functions(of_tensor, "all amax=max amin=min any mean median std var"))
 sum = of_tensor(ops.sum, widened)
-var = of_tensor(ops.var)
 
 
 def _extreme(reduced: Function, both: Function) -> Function:

@@ -9,21 +9,13 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.calls.static_types import with_ints
 from keras_dovetail.src.dtypes import alike, as_tensor, name_of, promoted, widened
-from keras_dovetail.src.ops.calls import of_tensor
+from keras_dovetail.src.ops.calls import functions, of_tensor
 
-broadcast_to = of_tensor(ops.broadcast_to)
-flip = of_tensor(ops.flip)
-moveaxis = of_tensor(ops.moveaxis)
-ravel = of_tensor(ops.ravel)
-repeat = of_tensor(ops.repeat)
-roll = of_tensor(ops.roll)
-size = of_tensor(ops.size)
+OF_TENSOR = "broadcast_to flip moveaxis ravel repeat roll size squeeze swapaxes tile transpose"
+
+globals().update(functions(of_tensor, OF_TENSOR))
 split = of_tensor(ops.split)
-squeeze = of_tensor(ops.squeeze)
-swapaxes = of_tensor(ops.swapaxes)
-tile = of_tensor(ops.tile)
 trace = of_tensor(ops.trace, widened)
-transpose = of_tensor(ops.transpose)
 
 
 def concatenate(xs: Any, axis: int | None = 0) -> Any:

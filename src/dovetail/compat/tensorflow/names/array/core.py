@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
 from dovetail.compat.tensorflow.names.variables.variable_views import View
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.old_shapes import old_shape, printed_shape
-from dovetail.core.base.dimension import Dimension, UnknownDimension, dimension
+from dovetail.core.base.dimension import Dimension, UnknownDimension, dimension, plain
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import TensorShape, given_shape
 from dovetail.core.dtypes import ALL, DType, as_dtype
@@ -126,9 +126,24 @@ value("DType dtypes.DType", DType)
 value("string dtypes.string", STRING)
 for _name, _dtype in ALL.items():
     value(f"{_name} dtypes.{_name}", _dtype)
-value("half", ALL["float16"])
-value("double", ALL["float64"])
+value("half dtypes.half", ALL["float16"])
+value("double dtypes.double", ALL["float64"])
 value("__version__ version.VERSION VERSION", "2.21.0")
+VERSIONS: dict[str, Any] = {  # names, also as `tf.version` has them → what TensorFlow says of itself
+    "GIT_VERSION": "v2.21.0",
+    "COMPILER_VERSION": "none",
+    "GRAPH_DEF_VERSION": 1882,  # that of the graphs which are written
+    "GRAPH_DEF_VERSION_MIN_CONSUMER": 0,
+    "GRAPH_DEF_VERSION_MIN_PRODUCER": 0,
+}
+for _name, _version in VERSIONS.items():
+    value(f"version.{_name}", _version)
+    value(_name, _version, "v1")
+for _name, _flag in {"CXX11_ABI_FLAG": 1, "CXX_VERSION": 201703, "MONOLITHIC_BUILD": 0}.items():
+    value(f"sysconfig.{_name}", _flag)
+    value(_name, _flag, "v1")
+value("__git_version__", VERSIONS["GIT_VERSION"])
+value("__compiler_version__", VERSIONS["COMPILER_VERSION"])
 
 # -- tensors ----------------------------------------------------------------------------------------------------------
 
@@ -147,7 +162,7 @@ def constant(
     made = text(value, name) if is_text(value, dtype) else ops.constant(value, dtype)
     if shape is None:
         return made
-    shape, count = tuple(int(dim) for dim in shape), np.size(value)
+    shape, count = tuple(int(plain(dimension(dim))) for dim in shape), np.size(value)
     if verify_shape and np.shape(value) != shape:
         raise op_error(TypeError, "tf.constant", f"the numbers have the shape {np.shape(value)}, not {shape}.")
     if count == 1:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.table import constant_value, function, row
+from dovetail.core.base.dimension import dimension, plain
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import is_tensor
@@ -24,7 +27,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
 
     Source: `tf.zeros`.
     """
-    return ops.zeros(shape, as_dtype(dtype))
+    return ops.zeros(_sizes(shape), as_dtype(dtype))
 
 
 @function("ones", scope=True)
@@ -33,7 +36,14 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
 
     Source: `tf.ones`.
     """
-    return ops.ones(shape, as_dtype(dtype))
+    return ops.ones(_sizes(shape), as_dtype(dtype))
+
+
+def _sizes(shape: Any) -> Any:
+    """A shape, in which programs of TensorFlow 1 give whole floats, too."""
+    if not isinstance(shape, (list, tuple)):
+        return shape
+    return [plain(dimension(size)) if isinstance(size, (float, np.floating)) else size for size in shape]
 
 
 @function("eye linalg.eye", scope=True)

@@ -38,7 +38,7 @@ def gather(
     return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
 
 
-@function("batch_gather", scope=True, defers=True)
+@function("batch_gather", scope=True, defers=True, around=by_op("params"))
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     """The slices at positions of the last axis of the indices, batch by batch.
 
@@ -108,7 +108,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     return where(condition, x, y)
 
 
-row("scatter_nd", ops.scatter_nd, "indices updates:values shape")
+row("scatter_nd", ops.scatter_nd, "indices updates:values shape", around=by_numbers("updates"))
 row("tensor_scatter_nd_update tensor_scatter_update", ops.tensor_scatter_update, "tensor:x indices updates")
 row("tensor_scatter_nd_add tensor_scatter_add", ops.tensor_scatter_add, "tensor:x indices updates")
 row("tensor_scatter_nd_max", ops.tensor_scatter_max, "tensor:x indices updates")
@@ -142,6 +142,7 @@ reverse_sequence = row(
     _reverse_sequence,
     "input seq_lengths seq_axis batch_axis",
     v1="+seq_dim:seq_axis batch_dim:batch_axis",
+    around=by_numbers("input"),
 )
 
 value("newaxis", None)

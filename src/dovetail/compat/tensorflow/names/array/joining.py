@@ -19,6 +19,9 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Any:
 
     Source: `tf.concat`.
     """
+    if isinstance(axis, (list, tuple)):
+        problem = "the tensors come first, then the axis; TensorFlow before 1.0 had them the other way round"
+        raise op_error(TypeError, "tf.concat", f"{problem}: write tf.concat(values, {values!r}).")
     if not isinstance(values, (list, tuple)):
         values = [values]
     return ops.concatenate(alike_values(values), int(axis), name=name)
@@ -30,15 +33,15 @@ def _stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 
 row("stack", _stack, "values axis", around=by_op("*values"))
 row("unstack", ops.unstack, "value:x num axis", around=by_numbers("value"))
-row("roll", ops.roll, "input:x shift axis")
-row("manip.roll", ops.roll, "input:x shift axis")
+row("roll", ops.roll, "input:x shift axis", around=by_op("input"))
+row("manip.roll", ops.roll, "input:x shift axis", around=by_op("input"))
 
 
 @function(
     "split",
     scope=True,
     defers=True,
-    around=by_op("value"),
+    around=by_numbers("value"),
     around_v1=old_words.axis_first("axis", "num_or_size_splits", "value"),
 )
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None) -> Any:
@@ -81,7 +84,7 @@ row(
     _pad,
     "tensor paddings mode constant_values",
     v1="tensor paddings mode name constant_values",
-    around=by_numbers("tensor"),
+    around=by_numbers("tensor constant_values"),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.strings.moved import by_op
+from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.names.strings.text import is_text, text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.base.errors import op_error
@@ -202,7 +202,7 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
 
 
 row("bitcast", ops.bitcast, "input:x type:dtype")
-row("repeat", ops.repeat, "input:x repeats axis")
+row("repeat", ops.repeat, "input:x repeats axis", around=by_numbers("input"))
 
 
 @function("identity_n")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
 from dovetail.compat.tensorflow.names.math.by_type import of_type
+from dovetail.compat.tensorflow.names.strings.tensors import as_numbers, with_strings
+from dovetail.compat.tensorflow.names.strings.text import is_text, text
 from dovetail.compat.tensorflow.table import function, of_rank
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.value_kinds import static_shape
@@ -83,11 +85,12 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
 
     Source: `tf.unique_with_counts`.
     """
+    x, texts = as_numbers(text(x) if is_text(x) else x)
     x = of_rank(x, 1)
     if len(static_shape(x)) != 1:
         raise op_error(ValueError, "tf.unique", "it needs a vector.")
     y, places, counts = _unique(x)
-    return UniqueWithCounts(y, of_dtype(places, out_idx), of_dtype(counts, out_idx))
+    return UniqueWithCounts(with_strings(y, texts), of_dtype(places, out_idx), of_dtype(counts, out_idx))
 
 
 @function("unique", scope=True)

@@ -15,10 +15,15 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import Kind
+from dovetail.compat.tensorflow.names.graph.graph import placeholder
 from dovetail.compat.tensorflow.names.math.by_type import of_type
+from dovetail.compat.tensorflow.names.strings.moved import by_numbers
+from dovetail.compat.tensorflow.names.strings.tensors import in_graph
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank
 from dovetail.core.base.errors import op_error
-from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.base.tensor_shape import given_shape
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import is_tensor
 from dovetail.execute.feeds import flat_feeds
 
@@ -42,8 +47,8 @@ class TFSparseTensor(metaclass=Kind):
         return given
 
     def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> Any:
-        parts = of_rank(ops.cast(ops.convert(indices), "int64"), 2), of_rank(ops.convert(values), 1)
-        return SparseTensor(*parts, dense_shape)
+        elements = in_graph(values) if is_text(values) else of_rank(ops.convert(values), 1)
+        return SparseTensor(of_rank(ops.cast(ops.convert(indices), "int64"), 2), elements, dense_shape)
 
 
 class SparseTensorValue(NamedTuple):
@@ -57,16 +62,54 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+class SparseTensorSpec:
+    """The shape and the dtype of sparse tensors.
+
+    Source: `tf.SparseTensorSpec`.
+
+    Example:
+        >>> spec = SparseTensorSpec((2, None), "float32")
+        >>> spec.shape, spec.dtype, spec.is_compatible_with(K.SparseTensor([[0, 1]], np.float32([1.0]), (2, 3)))
+        ((2, None), 'float32', True)
+    """
+
+    def __init__(self, shape: Any = None, dtype: Any = "float32") -> None:
+        self.shape, self.dtype = given_shape(shape), as_dtype(dtype)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a sparse tensor, or another spec, may have this shape, and has this dtype."""
+        if not isinstance(spec_or_value, (SparseTensor, SparseTensorSpec)):
+            return False
+        return spec_or_value.dtype == self.dtype and self.shape.is_compatible_with(spec_or_value.shape)
+
+    def __eq__(self, other: object) -> bool:
+        is_spec = isinstance(other, SparseTensorSpec)
+        return is_spec and (self.shape, self.dtype) == (other.shape, other.dtype)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape}, {self.dtype!r})"
+
+
 value("SparseTensor sparse.SparseTensor", TFSparseTensor)
+value("SparseTensorSpec", SparseTensorSpec)
 value("SparseTensorValue", SparseTensorValue)
 
 
 @function("sparse_placeholder sparse.placeholder", "v1")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A placeholder for a sparse tensor; without a shape, for a matrix of any size.
+    """A placeholder for a sparse tensor; without a shape, for a matrix of any size, or for strings with any axes.
 
     Source: `tf.compat.v1.sparse_placeholder`.
     """
+    if is_text(None, dtype):
+        rank = None if shape is None else len(shape)
+        with graph_mode.open_graph().name_scope(name or "SparsePlaceholder"):
+            values = placeholder(STRING, [None], "values")
+            indices, extent = placeholder("int64", [None, rank], "indices"), placeholder("int64", [rank], "shape")
+            return SparseTensor(indices, values, extent)
     known = constant_value(shape) if is_tensor(shape) else shape
     dims = (None, None) if known is None else tuple(known)
     return feeding.sparse_placeholder(graph_mode.open_graph(), dims, dtype, name)
@@ -75,8 +118,11 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 def fed_parts(feeds: Any) -> dict[Any, Any]:
     """The feeds, with the parts of sparse placeholders instead of the placeholders."""
     flat: dict[Any, Any] = {}
-    for key, given in flat_feeds(feeds, (TensorShape, SparseTensor)).items():
+    for key, given in flat_feeds(feeds).items():
         if isinstance(key, SparseTensor):
+            if is_text(key.values):
+                flat |= zip((key.indices, key.values, key.dims), given, strict=True)
+                continue
             if type(given) in (tuple, SparseTensorValue):
                 indices, values, shape = map(np.asarray, given)
                 given = SparseTensor(indices, values, shape.tolist())
@@ -142,7 +188,7 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
     return ops.where(ops.equal(K.to_dense(there), 0), ops.cast(default_value, dense.dtype), dense)
 
 
-@function("sparse_to_dense", "v1", scope=True)
+@function("sparse_to_dense", "v1", scope=True, around=by_numbers("sparse_values default_value"))
 def sparse_to_dense(
     sparse_indices: Any,
     output_shape: Any,

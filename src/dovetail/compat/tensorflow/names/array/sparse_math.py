@@ -14,7 +14,9 @@ from dovetail.backend.sparse import SparseTensor, sparse_concatenate
 from dovetail.compat.tensorflow.names.array.sparse import takes_values
 from dovetail.compat.tensorflow.names.graph.python_calls import py_func
 from dovetail.compat.tensorflow.names.math.by_type import of_type
-from dovetail.compat.tensorflow.table import row
+from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.base.errors import op_error
+from dovetail.core.dtypes import as_dtype
 
 _reorder, _reshape, _fill = map(of_type, ("SparseReorder", "SparseReshape", "SparseFillEmptyRows"))
 
@@ -148,9 +150,10 @@ def _edit_distance(hypothesis: SparseTensor, truth: SparseTensor, normalize: boo
                 by_place[place] = by_place[place] / len(its) if its else np.inf
         return by_place
 
-    given = [part for x in (hypothesis, truth) for part in (x.indices, x.values, ops.stack(list(x.dims)))]
+    given = [part for x in (hypothesis, truth) for part in (x.indices, x.values, x.dense_shape)]
     computed_distances = py_func(distances, given, "float32")
-    computed_distances.set_shape(truth.shape[:-1])
+    ranks = {len(x.dims) for x in (hypothesis, truth) if isinstance(x.dims, tuple)}
+    computed_distances.set_shape(truth.shape[:-1] if truth.shape.rank else [None] * (max(ranks) - 1) if ranks else None)
     return computed_distances
 
 
@@ -164,6 +167,39 @@ def _sequences(indices: np.ndarray, values: np.ndarray) -> dict[tuple[int, ...],
 
 def _concatenated(axis: int, sp_inputs: Sequence[Any]) -> SparseTensor:
     return sparse_concatenate(sp_inputs, int(axis))
+
+
+@function("sparse.eye", scope=True)
+def eye(num_rows: Any, num_columns: Any = None, dtype: Any = "float32", name: str | None = None) -> SparseTensor:
+    """The identity matrix.
+
+    Source: `tf.sparse.eye`.
+    """
+    columns = num_rows if num_columns is None else num_columns
+    places = ops.arange(ops.minimum(num_rows, columns), dtype="int64")
+    values = ops.ones_like(places, as_dtype(dtype))
+    return SparseTensor(ops.stack([places, places], 1), values, [num_rows, columns])
+
+
+@function("sparse.map_values")
+@takes_values
+def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
+    """The result of a function of the elements of sparse tensors, which have elements at the same places.
+
+    Args:
+        op: the function; in place of each sparse tensor it gets the elements.
+
+    Raises:
+        ValueError: there is no sparse tensor among the arguments.
+
+    Source: `tf.sparse.map_values`.
+    """
+    sparse = [x for x in (*args, *kwargs.values()) if K.is_sparse(x)]
+    if not sparse:
+        raise op_error(ValueError, "tf.sparse.map_values", "no argument is a sparse tensor: call the function itself.")
+    values = [x.values if K.is_sparse(x) else x for x in args]
+    named = {key: x.values if K.is_sparse(x) else x for key, x in kwargs.items()}
+    return SparseTensor(sparse[0].indices, op(*values, **named), sparse[0].dims)
 
 
 ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, words, more of TensorFlow 1

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import TensorShape
+from dovetail.core.values.structure import with_values
 
 
 def is_nested(value: Any) -> bool:
@@ -48,8 +49,7 @@ def _packed(structure: Any, leaves: Any) -> Any:
     if not is_nested(structure):
         return next(leaves)
     if isinstance(structure, dict):
-        by_key = {key: _packed(structure[key], leaves) for key in sorted(structure)}
-        return type(structure)((key, by_key[key]) for key in structure)
+        return with_values(structure, {key: _packed(structure[key], leaves) for key in sorted(structure)})
     items = [_packed(item, leaves) for item in structure]
     return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 

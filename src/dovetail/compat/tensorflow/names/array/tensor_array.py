@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.base.errors import op_error
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, as_numbers, joined, with_strings
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
+from dovetail.core.base.errors import describe, op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -47,7 +49,9 @@ class TensorArray:
         if handle is not None or flow is not None:
             problem = "an array has no handle and no flow that another is made of: leave them out."
             raise op_error(NotImplementedError, "tf.TensorArray", problem)
-        self.dtype = as_dtype(dtype)
+        self._has_strings = is_text(None, dtype)
+        self.dtype = STRING if self._has_strings else as_dtype(dtype)
+        self._kind = NUMBER if self._has_strings else self.dtype  # of the tensors that it computes with
         self.dynamic_size = bool(dynamic_size)
         self.element_shape = element_shape
         self._size = 0 if size is None else size
@@ -71,7 +75,7 @@ class TensorArray:
         """This array; if nothing says the shape of its tensors, an array of zeros like another array's tensors."""
         if not self.is_empty or other.is_empty:
             return self
-        return self.of(ops.zeros([self._size, *other._element_dims()], self.dtype))
+        return self.of(ops.zeros([self._size, *other._element_dims()], self._kind))
 
     def _element_dims(self) -> list[Any]:
         """The dimensions of its tensors."""
@@ -89,8 +93,10 @@ class TensorArray:
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with a tensor at an index."""
-        value = ops.convert(value, None if is_tensor(value) else self.dtype)
-        if value.dtype != self.dtype:
+        return self._written(index, self._taken(value))
+
+    def _written(self, index: Any, value: Any) -> TensorArray:
+        if value.dtype != self._kind:
             raise op_error(ValueError, "tf.TensorArray.write", f"it holds {self.dtype}, not {value.dtype}.")
         array = self._copy()
         if self._whole is not None or is_recorded(index):
@@ -110,7 +116,7 @@ class TensorArray:
         if self._whole is not None:
             return self._whole
         if not self._items:
-            return ops.zeros([self._size, *dims_of(like)], self.dtype)
+            return ops.zeros([self._size, *dims_of(like)], self._kind)
         known = next(iter(self._items.values()))
         return ops.stack([self._items.get(i, ops.zeros_like(known)) for i in range(int(self._size))])
 
@@ -124,40 +130,62 @@ class TensorArray:
     def read(self, index: Any, name: str | None = None) -> Any:
         """The tensor at an index."""
         if self._whole is not None or is_recorded(index):
-            return ops.getitem(self.stack(), index)
-        if int(index) in self._items:
-            return self._items[int(index)]
-        if 0 <= int(index) < int(self._size) and self._items:
+            return self._given(ops.getitem(self.whole(), index))
+        return self._given(self._item(int(index)))
+
+    def _item(self, number: int) -> Any:
+        if number in self._items:
+            return self._items[number]
+        if 0 <= number < int(self._size) and self._items:
             return ops.zeros_like(next(iter(self._items.values())))
-        raise op_error(ValueError, "tf.TensorArray.read", f"nothing was written at {index}.")
+        raise op_error(ValueError, "tf.TensorArray.read", f"nothing was written at {number}.")
+
+    # strings, which it holds as numbers
+
+    def _taken(self, value: Any) -> Any:
+        """A tensor to write."""
+        if not self._has_strings:
+            return ops.convert(value, None if is_tensor(value) else self.dtype)
+        if not is_text(value):
+            raise op_error(ValueError, "tf.TensorArray.write", f"it holds strings, not {describe(value)}.")
+        return as_numbers(text(joined(value)))[0]
+
+    def _given(self, tensor: Any) -> Any:
+        """A result."""
+        return with_strings(tensor, {0}) if self._has_strings else tensor
 
     # all tensors
 
     def stack(self, name: str | None = None) -> Any:
         """All tensors, stacked along a new first axis."""
+        return self._given(self.whole())
+
+    def whole(self) -> Any:
+        """The same, with the numbers of strings."""
         if self.is_empty:
             if not is_tensor(self._size) and self._size == 0:
-                return ops.zeros([0], self.dtype)
+                return ops.zeros([0], self._kind)
             raise op_error(ValueError, "tf.TensorArray.stack", "nothing was written, so the shape is not known.")
         if self._whole is None and not self._items:
-            return ops.zeros([self._size, *self.element_shape], self.dtype)
+            return ops.zeros([self._size, *self.element_shape], self._kind)
         return self._filled(None)
 
     def concat(self, name: str | None = None) -> Any:
         """All tensors, joined along their first axis."""
         if self._whole is None and self._items:
-            return ops.concatenate([self.read(i) for i in range(int(self._size))])
-        whole = self.stack()
+            return self._given(ops.concatenate([self._item(i) for i in range(int(self._size))]))
+        whole = self.whole()
         _, first, *others = dims_of(whole)
-        return ops.reshape(whole, [ops.multiply(dims_of(whole)[0], first) if is_tensor(first) else -1, *others])
+        count = ops.multiply(dims_of(whole)[0], first) if is_tensor(first) else -1
+        return self._given(ops.reshape(whole, [count, *others]))
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
         """The tensors at several indices, stacked."""
-        return ops.gather(self.stack(), indices)
+        return self._given(ops.gather(self.whole(), indices))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of a tensor."""
-        value = ops.convert(value, None if is_tensor(value) else self.dtype)
+        value = self._taken(value)
         array = self.of(value)
         array._size = dims_of(value)[0]
         count = static_shape(value)[0]
@@ -167,16 +195,16 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor at several indices."""
-        array = self
+        array, value = self, self._taken(value)
         for place, number in enumerate(np_list(indices)):
-            array = array.write(number, ops.getitem(value, place))
+            array = array._written(number, ops.getitem(value, place))
         return array
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of parts of a tensor, of these lengths."""
-        array = self
+        array, value = self, self._taken(value)
         for place, part in enumerate(ops.split_sizes(value, np_list(lengths))):
-            array = array.write(place, part)
+            array = array._written(place, part)
         return array
 
     def size(self, name: str | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Names of `tf.contrib.eager`: gradients of functions, beside second names.
+"""Names of `tf.contrib.eager`: gradients of functions, networks of layers, and second names.
 
 Source: `tf.contrib.eager`, the function of the same name.
 """
@@ -12,7 +12,11 @@ from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.session.devices import list_physical_devices
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.errors import describe, op_error
 
 for _name in ("enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"):
     second(f"contrib.eager.{_name}", _name)
@@ -110,3 +114,100 @@ class Accuracy(Mean):
 
 for _metric in (Mean, Accuracy):
     value(f"contrib.eager.metrics.{_metric.__name__}", _metric, "v1")
+
+
+class EagerSaver:
+    """A saver of variables whose values are computed at once.
+
+    Args:
+        var_list: the variables, in a list, or by name.
+
+    Source: `tf.contrib.eager.Saver`.
+    """
+
+    def __init__(self, var_list: Any) -> None:
+        self._saver = Saver(dict(var_list) if isinstance(var_list, dict) else list(var_list))
+
+    def save(self, file_prefix: str, global_step: Any = None) -> str:
+        """Write the values, and return the path of the checkpoint."""
+        return self._saver.save(None, file_prefix, global_step, write_meta_graph=False)
+
+    def restore(self, file_prefix: str) -> None:
+        """Give the variables the values of a checkpoint."""
+        self._saver.restore(None, file_prefix)
+
+
+value("contrib.eager.Saver", EagerSaver, "v1")
+
+
+class Network(Layer):
+    """A layer of other layers, whose variables are those of the layers that it tracks.
+
+    Programs derive classes, which make layers in `__init__` by `self.track_layer(layer)`, and whose `call(inputs)`
+    computes.
+
+    Source: `tf.contrib.eager.Network`.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._tracked: list[Layer] = []
+
+    def track_layer(self, layer: Layer) -> Layer:
+        """Make a layer part of this one, and return it.
+
+        Raises:
+            TypeError: it is no layer of `tf.layers`.
+        """
+        if not isinstance(layer, Layer):
+            problem = f"it takes a layer of tf.layers, not {describe(layer)}."
+            raise op_error(TypeError, "tf.contrib.eager.Network.track_layer", problem)
+        self._tracked.append(layer)
+        return layer
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers that it tracks."""
+        return list(self._tracked)
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of this place, or of this name.
+
+        Raises:
+            ValueError: there is no such layer.
+        """
+        chosen = self._tracked[index : index + 1] if index is not None else [x for x in self._tracked if x.name == name]
+        if not chosen:
+            problem = f"no layer has the {f'name {name!r}' if index is None else f'index {index}'}."
+            raise op_error(ValueError, "tf.contrib.eager.Network.get_layer", problem)
+        return chosen[0]
+
+    @property
+    def losses(self) -> list[Any]:
+        """Its own losses and those of its layers."""
+        return [*super().losses, *(loss for layer in self._tracked for loss in layer.losses)]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables of its layers that are trained."""
+        return [v for layer in self._tracked for v in layer.trainable_weights] if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The other variables of its layers."""
+        trained = [] if self.trainable else [v for layer in self._tracked for v in layer.trainable_weights]
+        return [*trained, *(v for layer in self._tracked for v in layer.non_trainable_weights)]
+
+    trainable_variables, non_trainable_variables = trainable_weights, non_trainable_weights
+
+
+value("contrib.eager.Network", Network, "v1")
+
+
+@function("contrib.eager.num_gpus", "v1")
+def num_gpus() -> int:
+    """The number of GPUs.
+
+    Source: `tf.contrib.eager.num_gpus`.
+    """
+    return len(list_physical_devices("GPU"))

@@ -16,6 +16,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.elements import Leaf, each, leaves, number, plain
+from dovetail.compat.tensorflow.names.data.owned import OwnedIterator
 from dovetail.compat.tensorflow.names.data.traced import Function
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
 from dovetail.core.base.errors import op_error
@@ -149,8 +150,12 @@ class Dataset(metaclass=_Kind):
 
     # -- loops
 
-    def __iter__(self) -> Iterator[Any]:
-        return (each(parts.tensor, element) for element in self._elements())
+    def __iter__(self) -> OwnedIterator:
+        return OwnedIterator(self)
+
+    def in_graph(self) -> OwnedIterator:
+        """An iterator of the graph that is built, which begins anew in each run."""
+        return OwnedIterator(self, in_graph=True)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """An iterator over the elements as NumPy's arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.base.scopes import Scoped
 from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.values.structure import with_values
 from dovetail.core.values.value_kinds import is_recorded
 
 
@@ -55,10 +56,11 @@ def leaf_of(x: Any) -> Leaf:
 def leaves_of(dtypes: Any, shapes: Any) -> Any:
     """The leaves of elements, from the dtypes and shapes in their structure."""
     if isinstance(dtypes, dict):
-        return {key: leaves_of(part, None if shapes is None else shapes[key]) for key, part in dtypes.items()}
+        values = {key: leaves_of(part, None if shapes is None else shapes[key]) for key, part in dtypes.items()}
+        return with_values(dtypes, values)
     if isinstance(dtypes, (list, tuple)):
         parts = [None] * len(dtypes) if shapes is None else shapes
-        return tuple(leaves_of(part, shape) for part, shape in zip(dtypes, parts, strict=True))
+        return _with_parts(dtypes, (leaves_of(part, shape) for part, shape in zip(dtypes, parts, strict=True)))
     dims = shapes if shapes is None or hasattr(shapes, "__iter__") else [shapes]
     known = shape_of(dims)
     rank = known.rank
@@ -73,18 +75,24 @@ def _has_parts(element: Any) -> bool:
     return isinstance(element, tuple) and not isinstance(element, TensorShape)
 
 
+def _with_parts(like: Any, parts: Iterable[Any]) -> Any:
+    """A tuple of these parts, with the names of another one."""
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+
+
 def each(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """The results of a function for the leaves of elements of one structure."""
+    """The results of a function for the leaves of elements of one structure, in the order of `leaves`."""
     if isinstance(first, dict):
-        return {key: each(function, first[key], *(other[key] for other in others)) for key in first}
+        values = {key: each(function, first[key], *(other[key] for other in others)) for key in sorted(first)}
+        return with_values(first, values)
     if _has_parts(first):
-        return tuple(each(function, *parts) for parts in zip(first, *others, strict=True))
+        return _with_parts(first, [each(function, *parts) for parts in zip(first, *others, strict=True)])
     return function(first, *others)
 
 
 def leaves(element: Any) -> Iterator[Any]:
-    """The leaves of an element, in order."""
-    parts = element.values() if isinstance(element, dict) else element if _has_parts(element) else None
+    """The leaves of an element, in order; of dicts by sorted keys."""
+    parts = map(element.get, sorted(element)) if isinstance(element, dict) else element if _has_parts(element) else None
     if parts is None:
         yield element
     else:
@@ -93,10 +101,10 @@ def leaves(element: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value in dicts and plain tuples: named tuples have no names, and a list of arrays is one array."""
+    """A value in dicts and tuples, in which a list of arrays is one array."""
     if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    return tuple(map(plain, value)) if _has_parts(value) else value
+        return with_values(value, {key: plain(part) for key, part in value.items()})
+    return _with_parts(value, map(plain, value)) if _has_parts(value) else value
 
 
 def is_of_tensorflow(x: Any) -> bool:
@@ -124,9 +132,9 @@ def tensor(leaf: Any) -> Any:
 def typed(element: Any, dtypes: Any) -> Any:
     """An element of a generator, with the dtypes of the same structure."""
     if isinstance(dtypes, dict):
-        return {key: typed(element[key], dtype) for key, dtype in dtypes.items()}
+        return with_values(dtypes, {key: typed(element[key], dtype) for key, dtype in dtypes.items()})
     if isinstance(dtypes, (list, tuple)):
-        return tuple(typed(part, dtype) for part, dtype in zip(element, dtypes, strict=True))
+        return _with_parts(dtypes, (typed(part, dtype) for part, dtype in zip(element, dtypes, strict=True)))
     return strings_of(element) if is_text(None, dtypes) else np.asarray(array(element), as_dtype(dtypes).numpy)
 
 
@@ -141,11 +149,12 @@ def stacked(*parts: Any) -> Any:
 
 def like(element: Any, values: Any) -> Any:
     """Values in the structure of an element; one value, or None, is for all leaves."""
-    if isinstance(element, (tuple, dict)) and not isinstance(values, type(element)):
+    kind = dict if isinstance(element, dict) else tuple
+    if isinstance(element, kind) and not isinstance(values, kind):
         return each(lambda _: values, element)
     if isinstance(element, dict):
         return {key: like(part, values[key]) for key, part in element.items()}
-    return values if values is None or not isinstance(element, tuple) else tuple(map(like, element, values))
+    return tuple(map(like, element, values)) if isinstance(element, tuple) else values
 
 
 def padded(shape: Any, filling: Any, *parts: Any) -> Any:

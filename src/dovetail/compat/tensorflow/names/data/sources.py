@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.data import elements as parts
-from dovetail.compat.tensorflow.names.data.dataset import UNKNOWN, Dataset, taken
+from dovetail.compat.tensorflow.names.data.dataset import INFINITE, UNKNOWN, Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import Leaf
 from dovetail.compat.tensorflow.names.data.traced import Function
 from dovetail.compat.tensorflow.names.io.files import found_files
@@ -21,6 +21,7 @@ from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import shape_of
+from dovetail.core.dtypes import as_dtype
 
 STRINGS = Leaf(STRING, shape_of(()))
 COMPUTING = (ArithmeticError, LookupError, OSError, RuntimeError, ValueError)  # errors of elements, not of programs
@@ -213,7 +214,7 @@ def ignore_errors(dataset: Dataset, log_warning: bool = False) -> Dataset:
     return dataset._with(elements)
 
 
-@_applied("prefetch_to_device copy_to_device")
+@_applied("prefetch_to_device copy_to_device snapshot")
 def the_same(dataset: Dataset, *args: Any, **kwargs: Any) -> Dataset:
     """The same elements.
 
@@ -299,3 +300,79 @@ def cardinality(dataset: Dataset) -> Any:
     Source: `tf.data.experimental.cardinality`.
     """
     return dataset.cardinality()
+
+
+@function("data.experimental.get_single_element contrib.data.get_single_element")
+def get_single_element(dataset: Dataset) -> Any:
+    """The only element.
+
+    Source: `tf.data.experimental.get_single_element`.
+    """
+    return dataset.get_single_element()
+
+
+@function("data.experimental.Counter contrib.data.Counter")
+def counter(start: Any = 0, step: Any = 1, dtype: Any = "int64") -> Dataset:
+    """Numbers without an end.
+
+    Source: `tf.data.experimental.Counter`.
+    """
+    start, step = int(start), int(step)
+    leaf = Leaf(as_dtype(dtype), shape_of(()))
+    return Dataset(lambda: (np.asarray(x, as_dtype(dtype).numpy) for x in itertools.count(start, step)), INFINITE, leaf)
+
+
+@_applied("take_while")
+def take_while(dataset: Dataset, predicate: Callable[..., Any]) -> Dataset:
+    """The elements before the first one for which a function is false.
+
+    Source: `tf.data.experimental.take_while`.
+    """
+    return dataset.take_while(predicate)
+
+
+@_applied("enumerate_dataset")
+def enumerate_dataset(dataset: Dataset, start: Any = 0) -> Dataset:
+    """Pairs of a number and an element.
+
+    Source: `tf.data.experimental.enumerate_dataset`.
+    """
+    return dataset.enumerate(start)
+
+
+@_applied("unique")
+def unique(dataset: Dataset) -> Dataset:
+    """The elements, which are numbers or strings, without those that came before.
+
+    Source: `tf.data.experimental.unique`.
+    """
+
+    def elements() -> Iterator[Any]:
+        seen: set[Any] = set()
+        for element in dataset._elements():
+            known = np.asarray(element).item()
+            if known not in seen:
+                seen.add(known)
+                yield element
+
+    return dataset._with(elements)
+
+
+@_applied("assert_cardinality")
+def assert_cardinality(dataset: Dataset, expected_cardinality: Any) -> Dataset:
+    """The elements; another number of them than this is an error.
+
+    Source: `tf.data.experimental.assert_cardinality`.
+    """
+    wanted = int(expected_cardinality)
+
+    def elements() -> Iterator[Any]:
+        count = 0
+        for count, element in enumerate(dataset._elements(), 1):
+            if count <= wanted or wanted < 0:
+                yield element
+        if wanted >= 0 and count != wanted:
+            problem = f"there are {count} elements, not {wanted}."
+            raise op_error(RuntimeError, "tf.data.experimental.assert_cardinality", problem)
+
+    return dataset._with(elements, wanted)

@@ -36,7 +36,7 @@ class Function:
         leaf: the leaves of an element; None if they are not known.
 
     Attributes:
-        result: what it returned for the placeholders, in dicts and plain tuples; None if it is called each time.
+        result: what it returned for the placeholders, in dicts and tuples; None if it is called each time.
     """
 
     def __init__(self, function: Callable[..., Any], leaf: Any) -> None:
@@ -46,6 +46,9 @@ class Function:
         with graph_mode.lifted() as graph:
             self._graph = graph
             self._given = each(lambda x: placeholder(x.dtype, None if x.shape.rank is None else tuple(x.shape)), leaf)
+            from dovetail.compat.autograph.conversion import converted  # few pipelines are part of graphs
+
+            self._function = converted(function)
             result = self.passed(self._given)
             leaves_of_result = plain(tuple(result) if isinstance(result, list) else result)
             self.result = each(_recorded, leaves_of_result)
@@ -57,7 +60,7 @@ class Function:
 
     def passed(self, element: Any) -> Any:
         """The result of the program's function itself."""
-        return self._function(*element) if isinstance(element, tuple) else self._function(element)
+        return self._function(*element) if type(element) is tuple else self._function(element)
 
     def values(self, element: Any) -> dict[Any, Any]:
         """The values of its placeholders for an element."""

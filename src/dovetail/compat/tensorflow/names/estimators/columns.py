@@ -17,7 +17,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import expand_dims
 from dovetail.compat.tensorflow.names.array.sparse import to_dense
+from dovetail.compat.tensorflow.names.io.records import FixedLenFeature, VarLenFeature
 from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
+from dovetail.compat.tensorflow.names.strings.text import STRING
 from dovetail.compat.tensorflow.names.variables.initializers import Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import in_v1
@@ -58,6 +60,11 @@ class Column:
     def scope(self) -> str:
         """The scope of its variables."""
         return re.sub("[^a-zA-Z0-9._/-]", "_", self.name)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The features of examples in files that it reads, by their keys."""
+        raise NotImplementedError
 
 
 class DenseColumn(Column):
@@ -127,6 +134,11 @@ class NumericColumn(DenseColumn):
     shape: tuple[int, ...]
     dtype: Any
     normalizer_fn: Callable[[Any], Any] | None
+    default_value: Any = None
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -149,6 +161,10 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     source_column: NumericColumn
     boundaries: tuple[float, ...]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return self.source_column.spec
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -185,6 +201,11 @@ class KeyColumn(CategoricalColumn):
     key: str
     count: int
     find: Callable[[Any], Any]
+    dtype: Any
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -202,6 +223,11 @@ class CrossedColumn(CategoricalColumn):
     keys: tuple[Any, ...]
     count: int
     hash_key: int
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        specs = [{one: VarLenFeature(STRING)} if isinstance(one, str) else one.spec for one in self.leaves]
+        return {key: feature for spec in specs for key, feature in spec.items()}
 
     @property
     def leaves(self) -> list[Any]:
@@ -263,6 +289,10 @@ class IndicatorColumn(DenseColumn):
     categorical_column: Any
 
     @property
+    def spec(self) -> dict[str, Any]:
+        return self.categorical_column.spec
+
+    @property
     def name(self) -> str:  # type: ignore[override]
         return f"{self.categorical_column.name}_indicator"
 
@@ -284,6 +314,10 @@ class EmbeddingColumn(DenseColumn):
     combiner: str
     initializer: Any
     trainable: bool
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return self.categorical_column.spec
 
     @property
     def name(self) -> str:  # type: ignore[override]

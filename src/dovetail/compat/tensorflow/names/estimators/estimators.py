@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
 from dovetail.compat.tensorflow.names.estimators.replicas import Replicas
+from dovetail.compat.tensorflow.names.estimators.serving import exported
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection
 from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
@@ -241,7 +242,7 @@ class Estimator:
         with SessionGraph().as_default():
             spec, step = self._spec(input_fn, ModeKeys.EVAL)
             measures = {"loss": mean(spec.loss), **(spec.eval_metric_ops or {})}
-            values = {key: pair[0] for key, pair in measures.items()} | {"global_step": step}
+            values = {key: measures[key][0] for key in sorted(measures)} | {"global_step": step}
             updates = [pair[1] for pair in measures.values()]
             creator = ChiefSessionCreator(spec.scaffold, "", self.config.session_config, None, path)
             last = hook_classes.FinalOpsHook(values)
@@ -286,6 +287,28 @@ class Estimator:
                 for leaves in zip(*nest_flatten(batch), strict=True):
                     yield pack_sequence_as(batch, leaves)
 
+    def export_saved_model(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Any = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """Write a SavedModel of a checkpoint into a new folder, whose name is the time, and return its path."""
+        if assets_extra is not None:
+            problem = "assets_extra is not offered: copy the files into the folder that is returned."
+            raise op_error(NotImplementedError, "tf.estimator.Estimator.export_saved_model", problem)
+        path = self._checkpoint(checkpoint_path, "export_saved_model")
+        with SessionGraph().as_default(), named("Session")() as session:
+            receiver = serving_input_receiver_fn()
+            spec, _ = self._spec(lambda: receiver.features, ModeKeys.PREDICT)
+            Saver().restore(session, path)
+            return exported(session, spec, receiver.receiver_tensors, export_dir_base, as_text)
+
+    export_savedmodel = export_saved_model
+
     def latest_checkpoint(self) -> str | None:
         """The latest checkpoint of the folder; None if there is none."""
         return files.latest_checkpoint(self.model_dir)
@@ -316,44 +339,16 @@ class Estimator:
         step = create_global_step()
         known = {"mode": mode, "params": self.params, "config": self.config}
         is_training = mode == ModeKeys.TRAIN
-        given = input_fn(**_taken(input_fn, known | ({"input_context": self._replicas.context} if is_training else {})))
+        given = input_fn(**taken(input_fn, known | ({"input_context": self._replicas.context} if is_training else {})))
         inputs = self._replicas.dealt(given) if is_training else given
         if isinstance(inputs, Dataset):
             inputs = make_one_shot_iterator(inputs).get_next()
         features, labels = inputs if isinstance(inputs, (list, tuple)) and len(inputs) == 2 else (inputs, None)
         known["labels"] = None if mode == ModeKeys.PREDICT else labels
-        return self.model_fn(features, **_taken(self.model_fn, known)), step
+        return self.model_fn(features, **taken(self.model_fn, known)), step
 
 
-class PredictOutput(NamedTuple):
-    """Outputs of a model that is exported.
-
-    Source: `tf.estimator.export.PredictOutput`.
-    """
-
-    outputs: Any
-
-
-class ClassificationOutput(NamedTuple):
-    """Outputs of a classifier that is exported.
-
-    Source: `tf.estimator.export.ClassificationOutput`.
-    """
-
-    scores: Any = None
-    classes: Any = None
-
-
-class RegressionOutput(NamedTuple):
-    """Outputs of a regression that is exported.
-
-    Source: `tf.estimator.export.RegressionOutput`.
-    """
-
-    value: Any
-
-
-def _taken(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+def taken(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a function takes."""
     parameters = inspect.signature(function).parameters
     return {name: argument for name, argument in arguments.items() if name in parameters}
@@ -423,12 +418,26 @@ def numpy_input_fn(
     """A function that gives batches of arrays, as features, or as features and labels.
 
     Args:
-        x: an array, or a dict of arrays; y: the labels, in one of these forms.
+        x: an array, or a dict of arrays, which come by sorted keys; y: the labels, in one of these forms.
         num_epochs: how often all examples come; None for no end.
 
     Source: `tf.compat.v1.estimator.inputs.numpy_input_fn`.
     """
 
+    ordered = dict(sorted(x.items())) if isinstance(x, dict) else x
+    return _input_fn(ordered, y, batch_size, num_epochs, shuffle, queue_capacity)
+
+
+def _input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    *ignored: Any,
+    **hints: Any,
+) -> Callable[[], Any]:
     def input_fn() -> Any:
         data = Dataset.from_tensor_slices(x if y is None else (x, y))
         data = data.shuffle(queue_capacity) if shuffle else data
@@ -444,13 +453,11 @@ def pandas_input_fn(x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Callabl
     """
     kwargs.pop("target_column", None)
     columns = {name: x[name].to_numpy() for name in x.columns}
-    return numpy_input_fn(columns, None if y is None else y.to_numpy(), *args, **kwargs)
+    return _input_fn(columns, None if y is None else y.to_numpy(), *args, **kwargs)
 
 
 for _part in (Estimator, EstimatorSpec, RunConfig, ModeKeys, TrainSpec, EvalSpec, train_and_evaluate):
     value(f"estimator.{_part.__name__}", _part, "v1")
-for _output in (PredictOutput, ClassificationOutput, RegressionOutput):
-    value(f"estimator.export.{_output.__name__}", _output, "v1")
 for _function in (numpy_input_fn, pandas_input_fn):
     value(f"estimator.inputs.{_function.__name__}", _function, "v1")
 for _part in (ModeKeys, RunConfig):

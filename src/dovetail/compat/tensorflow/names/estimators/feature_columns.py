@@ -22,6 +22,7 @@ from dovetail.compat.tensorflow.names.estimators.columns import (
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection
 from dovetail.compat.tensorflow.names.strings.tables import index_table_from_tensor
 from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
+from dovetail.compat.tensorflow.names.strings.text import STRING
 from dovetail.compat.tensorflow.names.variables.initializers import TruncatedNormal, Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
@@ -43,7 +44,8 @@ def numeric_column(
     Source: `tf.feature_column.numeric_column`.
     """
     dims = tuple(int(n) for n in (shape if hasattr(shape, "__iter__") else [shape]))
-    return NumericColumn(key, dims, as_dtype(dtype), normalizer_fn)
+    default = None if default_value is None else np.broadcast_to(default_value, dims).tolist()
+    return NumericColumn(key, dims, as_dtype(dtype), normalizer_fn, default)
 
 
 @function("feature_column.bucketized_column", "v1")
@@ -74,7 +76,7 @@ def categorical_column_with_identity(key: str, num_buckets: int, default_value: 
         is_id = ops.logical_and(ops.greater_equal(x, 0), ops.less(x, num_buckets))
         return ops.where(is_id, x, -1 if default_value is None else default_value)
 
-    return KeyColumn(key, num_buckets, find)
+    return KeyColumn(key, num_buckets, find, as_dtype("int64"))
 
 
 @function("feature_column.categorical_column_with_vocabulary_list", "v1")
@@ -92,7 +94,8 @@ def categorical_column_with_vocabulary_list(
         table = in_v1(index_table_from_tensor)(known, num_oov_buckets, default_value)
         return table.lookup(x if is_text(x) else ops.cast(x, "int64"))
 
-    return KeyColumn(key, len(words) + num_oov_buckets, find)
+    is_string = words.dtype.kind in "OSU"
+    return KeyColumn(key, len(words) + num_oov_buckets, find, STRING if is_string else as_dtype(dtype or "int64"))
 
 
 @function("feature_column.categorical_column_with_vocabulary_file", "v1")
@@ -129,7 +132,7 @@ def categorical_column_with_hash_bucket(key: str, hash_bucket_size: int, dtype: 
         (ids,) = called(hashed, [x], ["int64"], [static_shape(x)], op="PyFuncStateless")
         return ids
 
-    return KeyColumn(key, hash_bucket_size, find)
+    return KeyColumn(key, hash_bucket_size, find, STRING if is_text(None, dtype) else as_dtype(dtype))
 
 
 @function("feature_column.crossed_column", "v1")
@@ -242,3 +245,12 @@ def linear_model(
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [bias]
         return total + bias
+
+
+@function("feature_column.make_parse_example_spec contrib.layers.create_feature_spec_for_parsing", "v1")
+def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
+    """The features of examples in files that columns read, for `tf.parse_example`.
+
+    Source: `tf.feature_column.make_parse_example_spec`.
+    """
+    return {key: feature for column in feature_columns for key, feature in column.spec.items()}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.autograph.status import as_caller
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.array.structures import assert_same_structure, nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph.graph import group
-from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph
-from dovetail.compat.tensorflow.names.strings.text import is_text
+from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, as_numbers, in_graph, with_strings
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.base.errors import op_error
@@ -168,7 +170,7 @@ def _without_gradient(found: Any, back_prop: bool) -> Any:
 
 
 def _stopped(leaf: Any) -> Any:
-    return leaf.of(ops.stop_gradient(leaf.stack())) if isinstance(leaf, TensorArray) else ops.stop_gradient(leaf)
+    return leaf.of(ops.stop_gradient(leaf.whole())) if isinstance(leaf, TensorArray) else ops.stop_gradient(leaf)
 
 
 def _check_invariants(given: Any, before: Any, after: Any) -> None:
@@ -225,7 +227,7 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
             )
 
         def stacked(values: Any) -> list[Any]:
-            return [v.stack() if isinstance(v, TensorArray) else v for v in nest_flatten(values)]
+            return [v.whole() if isinstance(v, TensorArray) else v for v in nest_flatten(values)]
 
         last = ops.while_loop(
             graph_mode.body(lambda *v: cond(*arrays(v))),
@@ -282,9 +284,15 @@ def while_loop(
 
     Source: `tf.while_loop`.
     """
-    results = _while(cond, body, loop_vars, maximum_iterations)
-    _check_invariants(shape_invariants, loop_vars, results)
-    return _unpacked(_without_gradient(results, back_prop), return_same_structure)
+    carried, texts = as_numbers(loop_vars)
+
+    def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A condition or a body of the loop's variables, as one of the numbers of strings among them."""
+        return lambda *given: as_numbers(function(*with_strings(given, texts)))[0]
+
+    results = _while(of_numbers(cond), of_numbers(body), carried, maximum_iterations)
+    _check_invariants(shape_invariants, carried, results)
+    return _unpacked(with_strings(_without_gradient(results, back_prop), texts), return_same_structure)
 
 
 _WHILE = "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory"
@@ -314,13 +322,32 @@ def map_fn(
     Source: `tf.map_fn`.
     """
     signature = dtype if fn_output_signature is None else fn_output_signature
-    stacked = ops.map_fn(graph_mode.body(fn), elems)
+    given, texts = as_numbers(elems)
+    called = as_caller(fn)
+    gives: set[int] = set()  # the places of strings among its results
+
+    def of_numbers(slices: Any) -> Any:
+        results, places = as_numbers(called(with_strings(slices, texts)))
+        gives.update(places)
+        return results
+
+    results = with_strings(_without_gradient(ops.map_fn(graph_mode.body(of_numbers), given), back_prop), gives)
+    stacked = _packed_as(elems if signature is None else signature, results)
     leaves, wanted = nest_flatten(stacked), nest_flatten(signature)
     for leaf, spec in zip(leaves, wanted, strict=False) if signature is not None else ():
-        expected = as_dtype(getattr(spec, "dtype", spec))
+        said = getattr(spec, "dtype", spec)
+        expected = STRING if is_text(None, said) else as_dtype(said)
         if leaf.dtype != expected:
             raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but dtype is {expected}.")
-    return _without_gradient(stacked, back_prop)
+    return stacked
+
+
+def _packed_as(like: Any, value: Any) -> Any:
+    """A value whose dicts have the order of keys of another one, if that has the same places; else the value."""
+    with suppress(TypeError, ValueError):
+        assert_same_structure(like, value)
+        return pack_sequence_as(like, nest_flatten(value))
+    return value
 
 
 @function("vectorized_map", scope=True)
@@ -329,7 +356,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
     Source: `tf.vectorized_map`.
     """
-    return ops.vectorized_map(fn, elems)
+    return ops.vectorized_map(as_caller(fn), elems)
 
 
 def _fold(fold: Callable[..., Any]) -> Callable[..., Any]:
@@ -342,9 +369,17 @@ def _fold(fold: Callable[..., Any]) -> Callable[..., Any]:
         swap_memory: bool = False,
         name: str | None = None,
     ) -> Any:
-        return _without_gradient(fold(graph_mode.body(fn), elems, initializer), back_prop)
+        given, texts = as_numbers(elems)
+        start, carried = (None, texts) if initializer is None else as_numbers(initializer)
+        folds = graph_mode.body(_on_numbers(as_caller(fn), carried, texts))
+        return with_strings(_without_gradient(fold(folds, given, start), back_prop), carried)
 
     return folded
+
+
+def _on_numbers(fn: Callable[[Any, Any], Any], carried: set[int], texts: set[int]) -> Callable[[Any, Any], Any]:
+    """A function of what a loop carries and of a slice, as one of the numbers of strings at some places of these."""
+    return lambda before, element: as_numbers(fn(with_strings(before, carried), with_strings(element, texts)))[0]
 
 
 function("foldl", scope=True)(_fold(ops.foldl))
@@ -367,24 +402,29 @@ def scan(
 
     Source: `tf.scan`.
     """
+    elems, texts = as_numbers(elems)
     leaves = [ops.convert(leaf) for leaf in nest_flatten(elems)]
     whole = pack_sequence_as(elems, leaves)
     if initializer is not None:
+        initializer, carried = as_numbers(initializer)
         start = pack_sequence_as(initializer, [ops.convert(v) for v in nest_flatten(initializer)])
-        return _without_gradient(_scanned(fn, start, whole, reverse), back_prop)
+        scanned = _scanned(_on_numbers(fn, carried, texts), start, whole, reverse)
+        return _packed_as(start, with_strings(_without_gradient(scanned, back_prop), carried))
+    fn = _on_numbers(fn, texts, texts)
     ends = slice(-1, None) if reverse else slice(0, 1)
     rest = slice(None, -1) if reverse else slice(1, None)
     first = pack_sequence_as(elems, [leaf[ends] for leaf in leaves])
     start = pack_sequence_as(elems, [leaf[0] for leaf in nest_flatten(first)])
     scanned = _scanned(fn, start, pack_sequence_as(elems, [leaf[rest] for leaf in leaves]), reverse)
     pairs = zip(nest_flatten(first), nest_flatten(scanned), strict=True)
-    joined = pack_sequence_as(scanned, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
-    return _without_gradient(joined, back_prop)
+    parts = [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs]
+    joined = pack_sequence_as(_packed_as(elems, scanned), parts)
+    return with_strings(_without_gradient(joined, back_prop), texts)
 
 
 def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: bool) -> Any:
     def step(carried: Any, element: Any) -> tuple[Any, Any]:
-        after = fn(carried, element)
+        after = as_caller(fn)(carried, element)
         return after, after
 
     return ops.scan(graph_mode.body(step), start, elems, reverse=reverse)[1]
@@ -406,6 +446,7 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
 
     Source: `tf.tuple`.
     """
+    tensors, texts = as_numbers(list(tensors))
     there: list[Any] = [ops.convert(t) for t in tensors if t is not None]
     if not there:
         raise op_error(ValueError, "tf.tuple", "it needs a tensor.")
@@ -414,12 +455,12 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
             raise op_error(TypeError, "tf.tuple", f"control_inputs are operations and tensors, not {x!r}.")
     graph: Any = graph_mode.graph() or next((t.graph for t in there if isinstance(t, GraphTensor)), None)
     if graph is None:
-        return [None if t is None else ops.convert(t) for t in tensors]
+        return with_strings([None if t is None else ops.convert(t) for t in tensors], texts)
     with graph_mode.inside(graph), graph_mode.name_scope(name or "tuple"):
         recorded = [t if isinstance(t, GraphTensor) else graph.constant(t.numpy()) for t in there]
         with graph.control_dependencies([group(*recorded, *(control_inputs or ()), name="group_deps")]):
             recorded_copies = iter([ops.identity(t, name="control_dependency") for t in recorded])
-    return [None if t is None else next(recorded_copies) for t in tensors]
+    return with_strings([None if t is None else next(recorded_copies) for t in tensors], texts)
 
 
 value("TensorArray", TensorArray)

@@ -12,6 +12,8 @@ from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
+from dovetail.backend.differentiation import stop_gradient
+from dovetail.backend.symbolic import interop_keras
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.table import function
@@ -19,6 +21,8 @@ from dovetail.core.base.errors import op_error
 from dovetail.core.calls.gradients import REGISTERED, RegisterGradient
 from dovetail.core.values.structure import flatten, flatten_like
 from dovetail.core.values.value_kinds import is_tensor, kind_of
+from dovetail.core.values.variable import Variable
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -54,32 +58,58 @@ def gradients(
 ) -> list[Any]:
     """The gradients of tensors of a graph by other tensors; None for gradients of integers and by integers.
 
+    Gradients between tensors of a Keras model are tensors of the model.
+
     Raises:
         ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
 
     Source: `tf.gradients`.
     """
     check_aggregation("tf.gradients", aggregation_method)
-    xs = [_in_graph(x) for x in (xs if isinstance(xs, (list, tuple)) else [xs])]
+    xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
     targets, structure = flatten(ys)
-    targets = [_in_graph(y) for y in targets]
     if is_tensor(ys) and isinstance(grad_ys, (list, tuple)) and len(grad_ys) == 1:
         (grad_ys,) = grad_ys
     arriving = flatten_like(structure, grad_ys)
+    stopped = flatten(() if stop_gradients is None else stop_gradients)[0]
+    if _are_of_model(targets, [*xs, *arriving, *stopped]):
+        by_model = _by_model(targets, xs, arriving, stopped)
+        return _with_zeros(by_model, xs) if unconnected_gradients == "zero" else by_model
+    xs, targets, stopped = ([in_graph(x) for x in tensors] for tensors in (xs, targets, stopped))
+    arriving = [None if g is None else in_graph(g) for g in arriving]
     pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
     sources = [x for x in xs if _may_have_gradient(x)]
     gradients_of_xs: list[Any] = [None] * len(xs)
     if pairs:
-        stopped = () if stop_gradients is None else stop_gradients
         made = graph_gradients([y for y, _ in pairs], sources, [g for _, g in pairs], stopped)
         by_source = dict(zip(map(id, sources), made, strict=True))
         gradients_of_xs = [by_source.get(id(x)) for x in xs]
-    if unconnected_gradients == "zero":
-        gradients_of_xs = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, gradients_of_xs, strict=True)]
-    return gradients_of_xs
+    return _with_zeros(gradients_of_xs, xs) if unconnected_gradients == "zero" else gradients_of_xs
 
 
-def _in_graph(x: Any) -> Any:
+def _with_zeros(gradients_of_xs: list[Any], xs: list[Any]) -> list[Any]:
+    return [ops.zeros_like(x) if g is None else g for x, g in zip(xs, gradients_of_xs, strict=True)]
+
+
+def _are_of_model(targets: list[Any], others: list[Any]) -> bool:
+    """Whether tensors are of a Keras model, and no other is of a graph, nor a variable of TensorFlow."""
+    mixed = any(isinstance(x, (GraphTensor, Variable)) for x in (*targets, *others))
+    return not mixed and any(kind_of(y).is_of_model for y in targets)
+
+
+def _by_model(targets: list[Any], xs: list[Any], arriving: list[Any], stopped: list[Any]) -> list[Any]:
+    """The gradients of tensors of a Keras model, as tensors of it.
+
+    Args:
+        targets, xs: the tensors, and tensors or weights.
+        arriving: the gradient that arrives at each of the targets; None for ones.
+        stopped: tensors through which no gradient goes.
+    """
+    scaled = [y if g is None else y * stop_gradient(g) for y, g in zip(targets, arriving, strict=True)]
+    return interop_keras().gradients(scaled, xs, stopped)
+
+
+def in_graph(x: Any) -> Any:
     """A tensor or a variable; for those of Keras, the ones of the open graph, which opens if they need one."""
     x, graph = kind_of(x).followed(x), graph_mode.graph()
     if not kind_of(x).is_of_model:

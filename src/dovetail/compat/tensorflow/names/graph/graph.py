@@ -13,6 +13,7 @@ from dovetail.compat.tensorflow.names.session.settings import heed
 from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTensor, in_graph
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function
+from dovetail.core.base.dimension import dimension, plain
 from dovetail.core.base.errors import describe, op_error
 from dovetail.core.values.spec import spec
 from dovetail.core.values.value_kinds import is_recorded, is_tensor
@@ -101,7 +102,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 def _dims(shape: Any) -> list[int | None] | None:
     """A shape as programs write it; None if even the rank is unknown."""
     dims = shape if shape is None or hasattr(shape, "__iter__") else [shape]
-    return None if dims is None or getattr(dims, "rank", 0) is None else [None if d in (None, -1) else d for d in dims]
+    if dims is None or getattr(dims, "rank", 0) is None:
+        return None
+    return [None if d in (None, -1) else plain(dimension(d)) for d in dims]
 
 
 @function("placeholder_with_default", "v1")

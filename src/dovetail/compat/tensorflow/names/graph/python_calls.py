@@ -90,7 +90,7 @@ def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 def _computed(func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], on_tensors: bool) -> list[Any]:
     tensors = [text(x) if is_text(x) else ops.convert(x) for x in inputs]
-    arrays = [x.numpy() if is_text(x) else np.array(x.numpy()) for x in tensors]
+    arrays = [np.array(x.numpy(), object if is_text(x) else None) for x in tensors]
     result = func(*tensors) if on_tensors else OnScalars(func)(*arrays)
     results = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
     if len(results) != len(dtypes) and dtypes:

@@ -155,6 +155,8 @@ def _in_dtype(arg: Arg, value: Any, dtype: Any) -> Any:
     if arg.dtype == "variant" or not (is_tensor(value) or is_text(value) or _is_plain(value)):
         return value
     found, made = _converted(arg, value, dtype)
+    if made and dtype and isinstance(value, (list, tuple)) and any(map(is_tensor, _flat(value))):
+        found, made = ops.cast(found, dtype), dtype  # TensorFlow casts the numbers that it stacks
     if made != dtype:
         needed = f"it must be of {dtype or STRING!r}"
         raise TypeError(

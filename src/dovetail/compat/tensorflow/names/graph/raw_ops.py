@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -37,18 +38,12 @@ from dovetail.formats.tensorflow.op_defs import MISSING, Attr, OpDef, definition
 from dovetail.formats.tensorflow.ops import READ, SPECIAL
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.results import specs_of
+from dovetail.formats.tensorflow.table import OF_FILES
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import STRING as STRINGS
 from dovetail.formats.wire.tensors import number_of
 from dovetail.trace.trace import current_graph
-
-# Special types that need the nodes around them, or a file: branches, loops, calls, stacks, constants and variables.
-BOUND = {
-    *("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "Merge", "RefMerge", "Exit", "RefExit"),
-    *("PartitionedCall", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2", "TensorArrayGradV3"),
-    *("Const", "ConstV2", "HostConst", "VarHandleOp", "Variable", "VariableV2", "RestoreV2"),
-}
 
 
 class Given(Attributes):
@@ -150,7 +145,7 @@ TABLES = _Tables()
 def raw(type: str) -> Any:
     """The function of a type, with the parameters that TensorFlow's has; None if only files have such nodes."""
     known = definition(type)
-    if known is None or type in BOUND or type not in {*READ, *SPECIAL, *HOST}:
+    if known is None or type in OF_FILES or type not in {*READ, *SPECIAL, *HOST}:
         return None
 
     def call(*args: Any, name: str | None = None, **given: Any) -> Any:
@@ -240,8 +235,22 @@ class RawOps(ModuleType):
             raise AttributeError(f"tf.raw_ops has no {name!r}: {problem}", name=name, obj=self)
         return told(f"raw_ops.{name}", call, scope=True)
 
+    def lower_case(self, name: str) -> Any:
+        """The function that TensorFlow's modules `gen_nn_ops` and others have by such a name; None if there is none."""
+        type = _lower_case_names().get(name)
+        return None if type is None or raw(type) is None else getattr(self, type)
+
     def __dir__(self) -> list[str]:
         return sorted({*OPS, *filter(raw, {*READ, *SPECIAL, *HOST})})
+
+
+@functools.cache
+def _lower_case_names() -> dict[str, str]:
+    """`max_pool_grad` → `MaxPoolGrad`: TensorFlow's names for the functions of the types."""
+    return {_BETWEEN_WORDS.sub("_", type).lower(): type for type in (*READ, *SPECIAL, *HOST)}
+
+
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 
 
 def _own(name: str) -> Callable[..., Any] | None:

@@ -10,7 +10,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, of_rank, row
 from dovetail.core.base.errors import op_error
-from dovetail.core.values.value_kinds import static_shape
+from dovetail.core.values.value_kinds import is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 _non_max = of_type("NonMaxSuppressionV3")
@@ -200,7 +200,7 @@ def flip_up_down(image: Any) -> Any:
 
 
 @function("image.resize_with_crop_or_pad image.resize_image_with_crop_or_pad")
-def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Any:
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
     """The middle of images, or images with zeros around them.
 
     Source: `tf.image.resize_with_crop_or_pad`.
@@ -208,18 +208,18 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
     image = ops.convert(image)
     first = len(static_shape(image)) - 3
     for axis, wanted in ((first, target_height), (first + 1, target_width)):
-        image = _cut_or_filled(image, axis, int(wanted))
+        image = _cut_or_filled(image, axis, wanted if is_tensor(wanted) else int(wanted))
     return image
 
 
-def _cut_or_filled(image: Any, axis: int, wanted: int) -> Any:
+def _cut_or_filled(image: Any, axis: int, wanted: Any) -> Any:
     """The middle of an axis, or the axis between zeros."""
     count, dims = dims_of(image)[axis], list(static_shape(image))
     over, under = (ops.maximum(x, 0) for x in (count - wanted, wanted - count))
     places = ops.arange(wanted) - under // 2 + over // 2  # of the image
     is_inside = ops.logical_and(ops.greater_equal(places, 0), ops.less(places, count))
     taken = ops.take(image, ops.clip(places, 0, count - 1), axis=axis)
-    sizes = [wanted if i == axis else 1 for i in range(len(dims))]
+    sizes = [-1 if i == axis else 1 for i in range(len(dims))]
     return ops.where(ops.reshape(is_inside, sizes), taken, ops.zeros_like(taken))
 
 

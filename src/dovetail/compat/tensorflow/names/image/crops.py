@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.image.basics import flip_left_right, flip_up_down
 from dovetail.compat.tensorflow.names.image.colours import convert_image_dtype
 from dovetail.compat.tensorflow.names.random.draws import uniform
-from dovetail.compat.tensorflow.table import function, of_rank, row
+from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.values.value_kinds import is_recorded
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 
@@ -23,14 +26,17 @@ def crop_to_bounding_box(
 ) -> Any:
     """A part of images.
 
+    Raises:
+        ValueError: the part is not in the images.
+
     Source: `tf.image.crop_to_bounding_box`.
     """
     image = shaped(image)
-    rows, columns = (
-        slice(offset_height, offset_height + target_height),
-        slice(offset_width, offset_width + target_width),
-    )
-    return image[..., rows, columns, :]
+    *_, height, width, _ = dims_of(image)
+    ends = offset_height + target_height, offset_width + target_width
+    image = _checked("crop", image, (offset_height, offset_width, height - ends[0], width - ends[1]))
+    cropped = image[..., slice(offset_height, ends[0]), slice(offset_width, ends[1]), :]
+    return _of_size(cropped, target_height, target_width)
 
 
 @function("image.pad_to_bounding_box")
@@ -39,17 +45,37 @@ def pad_to_bounding_box(
 ) -> Any:
     """Images with zeros around them.
 
+    Raises:
+        ValueError: the images do not fit.
+
     Source: `tf.image.pad_to_bounding_box`.
     """
     image = shaped(image)
     *batch, height, width, _ = dims_of(image)
-    pads = [
-        *[(0, 0)] * len(batch),
-        (offset_height, target_height - offset_height - height),
-        (offset_width, target_width - offset_width - width),
-        (0, 0),
-    ]
-    return ops.pad(image, pads)
+    after = target_height - offset_height - height, target_width - offset_width - width
+    image = _checked("pad", image, (offset_height, offset_width, *after))
+    pads = [*[(0, 0)] * len(batch), (offset_height, after[0]), (offset_width, after[1]), (0, 0)]
+    return _of_size(ops.pad(image, pads), target_height, target_width)
+
+
+def _checked(what: str, image: Any, margins: Sequence[Any]) -> Any:
+    """Images, once none of these sizes above, left, below and right of a box is negative."""
+    names = "offset_height", "offset_width", "the rest of the height", "the rest of the width"
+    for name, margin in zip(names, margins, strict=True):
+        problem = f"{name} must be 0 or more: the box must be inside"
+        waits = require(f"image.{what}_to_bounding_box", ops.greater_equal(margin, 0), problem, [margin])
+        if waits is not None:
+            with graph_mode.inside(waits.graph), waits.graph.control_dependencies([waits]):
+                image = ops.identity(image)
+    return image
+
+
+def _of_size(images: Any, height: Any, width: Any) -> Any:
+    """Images, whose height and width are known as far as these are."""
+    if is_recorded(images):
+        sizes = [None if (size := constant_value(x)) is None else int(size) for x in (height, width)]
+        images.set_shape([*[None] * (len(images.shape) - 3), *sizes, None])
+    return images
 
 
 @function("image.central_crop")

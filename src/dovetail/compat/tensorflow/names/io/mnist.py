@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.compat.tensorflow.table import function
 from dovetail.core.base.errors import FormatError, op_error
 
 VARIABLE = "DOVETAIL_DATA"
@@ -132,21 +131,6 @@ def read_data_sets(
         (test_images, test_labels),
     )
     return Datasets(*(DataSet(*part, dtype=dtype, reshape=reshape, seed=seed) for part in parts))
-
-
-@function("contrib.learn.datasets.load_dataset", "v1")
-def load_dataset(name: str) -> Datasets:
-    """MNIST, by its name.
-
-    Raises:
-        ValueError: it is another name.
-
-    Source: `tf.contrib.learn.datasets.load_dataset`.
-    """
-    if name != "mnist":
-        problem = f"the data set is mnist, not {name!r}; sklearn.datasets or keras.datasets may have it."
-        raise op_error(ValueError, "tf.contrib.learn.datasets.load_dataset", problem)
-    return read_data_sets("MNIST-data")
 
 
 load_mnist = read_data_sets

@@ -92,7 +92,7 @@ class QueueRunner:
         try:
             while not (session.is_closed or (coord is not None and coord.should_stop())):
                 self.queue.wait_for_room()  # a run that waits would keep others from the variables that it assigns
-                session.run(operation)
+                self.queue.fill(session, operation)
         except self.queue_closed_exception_types:
             pass
         except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
+from dovetail.compat.tensorflow.names.session.session import Session, as_running, running, taken_early
 from dovetail.compat.tensorflow.names.strings.tensors import called, in_graph
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
 from dovetail.core.base.errors import op_error
@@ -23,8 +25,40 @@ from dovetail.core.dtypes import as_dtype
 Element = list[np.ndarray]
 
 
+class QueuePut:
+    """A function of arrays, called in a run, that puts elements into a queue."""
+
+    puts = True
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function = function
+
+    def __call__(self, *arrays: np.ndarray) -> None:
+        self.function(*arrays)
+
+
+class QueueTake:
+    """A function, called in a run, that takes elements out of a queue; they may be taken before the run.
+
+    Args:
+        take: takes the elements out.
+        give_back: puts elements back that were taken for a run which then failed.
+        form: elements → the results.
+    """
+
+    def __init__(self, take: Callable[[], Any], give_back: Callable[[Any], None], form: Callable[[Any], Any]) -> None:
+        self.take, self.give_back, self._form = take, give_back, form
+
+    def __call__(self) -> Any:
+        elements = taken_early(self)
+        return self._form(self.take() if elements is None else elements)
+
+
 class Cancelled(RuntimeError):
-    """The error of a run that puts into a closed queue; programs know it as `tf.errors.CancelledError`."""
+    """The error of a run that puts into a closed queue, or that waits while its session is closed.
+
+    Programs know it as `tf.errors.CancelledError`.
+    """
 
 
 class QueueBase:
@@ -57,25 +91,27 @@ class QueueBase:
             given = ", ".join(map(str, self.shapes or ()))
             problem = f"All shapes must be fully defined, not {given}: say them with set_shape, or pad elements"
             raise op_error(ValueError, f"tf.{type(self).__name__}", f"{problem} in a PaddingFIFOQueue.")
+        self._graph = graph_mode.open_graph()
         self._elements: list[Element] = []
         self._putting, self._closed, self._cancelled = 0, False, False
-        self._changed, self._taking = threading.Condition(), threading.Lock()
+        self._puts: dict[Any, tuple[Callable[..., None], list[Any]]] = {}  # operation → function, its inputs
+        self._changed, self._one_takes = threading.Condition(), threading.Lock()
 
     # operations
 
     def enqueue(self, vals: Any, name: str | None = None) -> Any:
         """The operation that puts one element in."""
-        return self._operation(lambda *arrays: self._put([[*arrays]]), self._parts(vals), name)
+        return self._putting_in(lambda *arrays: self._put([[*arrays]]), self._parts(vals), name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
         """The operation that puts an element in for each slice of the first axes."""
-        return self._operation(
+        return self._putting_in(
             lambda *arrays: self._put([*map(list, zip(*arrays, strict=True))]), self._parts(vals, 1), name
         )
 
     def dequeue(self, name: str | None = None) -> Any:
         """An element, which each run takes out."""
-        return self._taken(lambda: self._take(1)[0], self.shapes, name)
+        return self._taken(self._taking(1, False, lambda elements: elements[0]), self.shapes, name)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The next `n` elements, stacked."""
@@ -106,7 +142,20 @@ class QueueBase:
     def wait_for_room(self) -> None:
         """Wait until an element can be put in, or the queue is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._elements) < self._capacity)
+            self._wait(lambda: self._closed or len(self._elements) < self._capacity, "enqueue")
+
+    def fill(self, session: Any, operation: Any) -> None:
+        """Run an operation that puts elements in.
+
+        Elements are computed by a run, and put in after it: while they wait for room, other runs may use the variables.
+        """
+        if operation not in self._puts or not isinstance(session, Session):
+            session.run(operation)
+            return
+        function, inputs = self._puts[operation]
+        parts, _ = session.run([inputs, list(operation.control_inputs)])
+        with as_running(session):
+            function(*(np.asarray(x, object if isinstance(x, bytes) else None) for x in parts))
 
     def take(self) -> Any:
         """Take an element of one tensor out."""
@@ -119,8 +168,7 @@ class QueueBase:
             self._putting += 1
             try:
                 for element in elements:
-                    while not (self._cancelled or self._has_room(element)):
-                        self._changed.wait()
+                    self._wait(partial(self._takes, element), "enqueue")
                     if self._cancelled:
                         raise op_error(Cancelled, "tf.FIFOQueue.enqueue", f"the queue {self.name!r} was closed.")
                     self._elements.append(element)
@@ -132,18 +180,47 @@ class QueueBase:
     def _take(self, count: int, up_to: bool = False) -> list[Element]:
         """Take elements out; if the queue ends before, all stay in."""
         elements: list[Element] = []
-        with self._taking, self._changed:
-            while len(elements) < count:
-                self._changed.wait_for(lambda: len(self._elements) > self._rest or (self._closed and not self._putting))
-                if not self._elements:
-                    break
-                elements.append(self._elements.pop(self._next()))
-                self._changed.notify_all()
-            if len(elements) == count or (up_to and elements):
-                return elements
+        with self._one_takes, self._changed:
+            try:
+                while len(elements) < count:
+                    self._wait(self._gives, "dequeue")
+                    if not self._elements:
+                        break
+                    elements.append(self._elements.pop(self._next()))
+                    self._changed.notify_all()
+                if len(elements) == count or (up_to and elements):
+                    return elements
+            except Cancelled:
+                self._elements[:0] = elements
+                raise
             self._elements[:0] = elements
         problem = f"the queue {self.name!r} is closed and has {len(elements)} elements, not {count}."
         raise op_error(IndexError, f"tf.{type(self).__name__}.dequeue", problem)
+
+    def _give_back(self, elements: list[Element]) -> None:
+        """Put elements back that come out next."""
+        with self._changed:
+            self._elements[:0] = elements
+            self._changed.notify_all()
+
+    def _wait(self, ready: Callable[[], bool], what: str) -> None:
+        """Wait until another thread makes a condition true.
+
+        Raises:
+            Cancelled: the session of the run was closed.
+        """
+        session = running(self._graph)
+        if not session.wait_for(self._changed, ready):
+            problem = f"the session was closed while a run waited for the queue {self.name!r}."
+            raise op_error(Cancelled, f"tf.{type(self).__name__}.{what}", problem)
+
+    def _takes(self, element: Element) -> bool:
+        """Whether an element need not wait for room."""
+        return self._cancelled or self._has_room(element)
+
+    def _gives(self) -> bool:
+        """Whether an element can be taken out, or none will come."""
+        return len(self._elements) > self._rest or (self._closed and not self._putting)
 
     def _has_room(self, element: Element) -> bool:
         """Whether an element can be put in."""
@@ -166,7 +243,7 @@ class QueueBase:
     def _several(self, n: Any, known: int | None, up_to: bool, name: str | None) -> Any:
         shapes = None if self.shapes is None else [(known, *shape) for shape in self.shapes]
         if isinstance(n, int):
-            return self._taken(lambda: self._stacked(self._take(n, up_to)), shapes, name)
+            return self._taken(self._taking(n, up_to, self._stacked), shapes, name)
         return self._taken(lambda n: self._stacked(self._take(int(n), up_to)), shapes, name, (ops.convert(n),))
 
     def _parts(self, vals: Any, axes: int = 0) -> list[Any]:
@@ -183,8 +260,16 @@ class QueueBase:
                 raise op_error(ValueError, f"tf.{type(self).__name__}.enqueue", f"{problem} {self.name!r}.")
         return parts
 
+    def _putting_in(self, function: Callable[..., None], inputs: list[Any], name: str | None) -> Any:
+        operation = self._operation(QueuePut(function), inputs, name)
+        self._puts[operation] = function, inputs
+        return operation
+
     def _operation(self, function: Callable[..., Any], inputs: list[Any], name: str | None) -> Any:
         return done_in(graph_mode.open_graph(), function, inputs, name)
+
+    def _taking(self, count: int, up_to: bool, form: Callable[[Any], Any]) -> QueueTake:
+        return QueueTake(lambda: self._take(count, up_to), self._give_back, form)
 
     def _taken(self, function: Callable[..., Any], shapes: Any, name: str | None, inputs: Any = ()) -> Any:
         parts = self._result(function, self.dtypes, shapes or (), name, inputs)

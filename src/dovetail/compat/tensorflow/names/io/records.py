@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.names.strings.functions import host_operation
-from dovetail.compat.tensorflow.names.strings.tensors import computed, joined
+from dovetail.compat.tensorflow.names.strings.tensors import computed, is_of_run, joined
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.base.errors import describe
@@ -223,11 +223,11 @@ def parse_example(
 
 def _parsed(serialized: Any, features: Mapping[str, Any], dims: tuple[int | None, ...], name: str | None) -> Any:
     """The features of examples, whose tensors begin with the dimensions of the examples."""
-    known = [_feature(key, kind) for key, kind in features.items()]
+    known = _in_order(_feature(key, kind) for key, kind in features.items())
 
-    def parse(records: np.ndarray) -> list[np.ndarray]:
+    def parse(records: np.ndarray, *defaults: np.ndarray) -> list[np.ndarray]:
         rows = [_message("Example", one).features.feature for one in records.reshape(-1).tolist()]
-        return arrays_of(known, rows, is_single=not records.ndim)
+        return arrays_of(_with_defaults(known, defaults), rows, is_single=not records.ndim)
 
     return _tensors(parse, serialized, [(known, dims)], name)[0]
 
@@ -256,19 +256,19 @@ def parse_single_sequence_example(
 
     Source: `tf.io.parse_single_sequence_example`.
     """
-    whole = [_feature(key, kind) for key, kind in (context_features or {}).items()]
-    steps = {key: _each_step(key, kind) for key, kind in (sequence_features or {}).items()}
+    whole = _in_order(_feature(key, kind) for key, kind in (context_features or {}).items())
+    steps = _in_order(_each_step(key, kind) for key, kind in (sequence_features or {}).items())
 
-    def parse(record: np.ndarray) -> list[np.ndarray]:
+    def parse(record: np.ndarray, *defaults: np.ndarray) -> list[np.ndarray]:
         message = _message("SequenceExample", record.item())
         lists = message.feature_lists.feature_list
         for key, kind in (sequence_features or {}).items():
             if key not in lists and not getattr(kind, "allow_missing", True):
                 raise ValueError(f"the example has no feature {key!r}: give allow_missing=True, or leave it out.")
-        each = [array for key, feature in steps.items() for array in feature.arrays(lists[key].feature)]
-        return [*arrays_of(whole, [message.context.feature], is_single=True), *each]
+        each = [array for feature in steps for array in feature.arrays(lists[feature.key].feature)]
+        return [*arrays_of(_with_defaults(whole, defaults), [message.context.feature], is_single=True), *each]
 
-    context, every = _tensors(parse, serialized, [(whole, ()), ([*steps.values()], (None,))], name)
+    context, every = _tensors(parse, serialized, [(whole, ()), (steps, (None,))], name)
     return context, every
 
 
@@ -288,8 +288,21 @@ def _feature(key: str, kind: Any) -> Feature:
     steps = (None,) if isinstance(kind, FixedLenSequenceFeature) else ()
     if isinstance(kind, FixedLenSequenceFeature) and not kind.allow_missing:
         raise ValueError(f"the feature {key!r} of an example may be missing in TensorFlow: say allow_missing=True.")
-    given = [] if kind.default_value is None else kind.default_value
-    return Feature(key, dtype, (*steps, *kind.shape), strings_of(given) if has_text else np.asarray(given, dtype))
+    given: Any = [] if kind.default_value is None else kind.default_value
+    if not is_of_run(given):
+        given = strings_of(given) if has_text else np.asarray(given, dtype)
+    return Feature(key, dtype, (*steps, *kind.shape), given)
+
+
+def _in_order(features: Iterable[Feature]) -> list[Feature]:
+    """Features in the order of TensorFlow's results: sparse tensors first, each kind by its keys."""
+    return sorted(features, key=lambda feature: (feature.shape is not None, feature.key))
+
+
+def _with_defaults(features: Sequence[Feature], defaults: Iterable[np.ndarray]) -> list[Feature]:
+    """Features with the defaults that only a run knows."""
+    left = iter(defaults)
+    return [one._replace(default=next(left)) if is_of_run(one.default) else one for one in features]
 
 
 def _each_step(key: str, kind: Any) -> Feature:
@@ -300,12 +313,12 @@ def _each_step(key: str, kind: Any) -> Feature:
 
 
 def _tensors(
-    parse: Callable[[np.ndarray], list[np.ndarray]], serialized: Any, groups: Sequence[Any], name: str | None
+    parse: Callable[..., list[np.ndarray]], serialized: Any, groups: Sequence[Any], name: str | None
 ) -> list[dict[str, Any]]:
     """The features of records as tensors and sparse tensors, at once or in runs.
 
     Args:
-        parse: returns the arrays of all features, in their order.
+        parse: (records, defaults that only a run knows) → the arrays of all features, in their order.
         serialized: the records.
         groups: features, and the first dimensions of their tensors.
     """
@@ -314,7 +327,8 @@ def _tensors(
         problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
         raise TypeError(problem)
     specs = [spec for features, dims in groups for feature in features for spec in _specs(feature, dims)]
-    made = iter(computed(parse, [text(given)], [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
+    inputs = [text(given), *(one.default for features, _ in groups for one in features if is_of_run(one.default))]
+    made = iter(computed(parse, inputs, [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
     return [{feature.key: _whole(feature, made) for feature in features} for features, _ in groups]
 
 

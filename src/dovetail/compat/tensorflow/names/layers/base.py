@@ -6,8 +6,12 @@ import copy
 import inspect
 import math
 import re
+import sys
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from importlib import import_module
+from itertools import count
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,7 +70,14 @@ class InputSpec:
             raise op_error(ValueError, title, f"it takes inputs of {self.dtype}, not of {dtype_of(x)}.")
 
 
-class Layer:
+_numbers = count(1)  # of layers that are made while values are computed
+
+
+class _Base:
+    """The base class of layers, in place of which Keras' class comes once that is imported."""
+
+
+class Layer(_Base):
     """A layer: a function of tensors with variables, which its calls share.
 
     Programs derive classes, whose `build(input_shape)` makes variables with `add_variable`, and whose `call(inputs)`
@@ -95,7 +106,12 @@ class Layer:
         ((None, 3), 'scaled/scale:0')
     """
 
+    of_keras: ClassVar[Any] = None  # the module `keras_layers`, once Keras is imported
     built = False
+    trainable = True
+    dtype: Any = None
+    _trainable_weights: Any = ()
+    _non_trainable_weights: Any = ()
     input_spec: Any = None
     update_keys: Any = (GraphKeys.UPDATE_OPS,)  # the collections of its updates
     _scope: VariableScope | None = None
@@ -113,7 +129,7 @@ class Layer:
         self.trainable, self._reuse, self.activity_regularizer = trainable, _reuse, activity_regularizer
         self.dtype = None if dtype is None else as_dtype(dtype)
         self._base_name = _snake_case(type(self).__name__) if name is None else name
-        self.name = name or graph_mode.store().layer_name(self._base_name)
+        self.name = name or _new_name(self._base_name)
         self._trainable_weights: list[Any] = []
         self._non_trainable_weights: list[Any] = []
         self._updates: list[Any] = []
@@ -141,6 +157,8 @@ class Layer:
         Raises:
             ValueError: the inputs do not fit `input_spec`; or `call` returned None.
         """
+        if self._is_called_by_keras(inputs):
+            return self.of_keras.adapter(self)(inputs, *args, **kwargs)
         self._take_scope(kwargs.pop("scope", None))
         reuse = True if self.built else self._reuse
         with (
@@ -163,6 +181,9 @@ class Layer:
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for inputs."""
         return self(inputs, *args, **kwargs)
+
+    def _is_called_by_keras(self, inputs: Any = None) -> bool:
+        return self.of_keras is not None and self.of_keras.is_called(inputs)
 
     def _take_scope(self, scope: Any = None) -> None:
         """Open the layer's scope, unless that was done before."""
@@ -214,10 +235,19 @@ class Layer:
 
         Source: `tf.layers.Layer.add_weight`.
         """
-        self._take_scope()
-        known = list(graph_mode.store().variables.values())
         trainable = trainable is not False and self.trainable
-        reuse = True if self.built else self._reuse
+        if self._is_called_by_keras():
+            options = {"regularizer": regularizer, "constraint": constraint, "trainable": trainable}
+            first = found(initializer, "initializers.")
+            made = self.of_keras.add_weight(
+                self, name, shape, dtype or self.dtype or "float32", initializer=first, **options
+            )
+            (self._trainable_weights if trainable else self._non_trainable_weights).append(made)
+            return made
+        self._take_scope()
+        is_eager = graph_mode.is_eager()
+        known = [] if is_eager else list(graph_mode.store().variables.values())
+        reuse = True if self.built and not is_eager else self._reuse
         with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False):
             made = get_variable(
                 name,
@@ -231,8 +261,10 @@ class Layer:
             if regularizer is not None and not any(made is v for v in known):
                 place = f"{self._scope.original_name_scope}{name}/Regularizer/"  # type: ignore[union-attr]
                 with graph_mode.name_scope(place):
-                    self.add_loss([regularizer(part) for part in variables_of(made)])
-        parts, trained = variables_of(made), made.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+                    losses = [partial(regularizer, part) for part in variables_of(made)]
+                    self.add_loss(losses if is_eager else [loss() for loss in losses])
+        parts = variables_of(made)
+        trained = parts if is_eager else made.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
         is_trained = trainable and any(parts[0] is v for v in trained)
         (self._trainable_weights if is_trained else self._non_trainable_weights).extend(parts)
         return made
@@ -240,14 +272,25 @@ class Layer:
     add_variable = add_weight
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Add losses, which are also in the collection of the losses of regularizers."""
+        """Add losses, which in a graph are also in the collection of the losses of regularizers.
+
+        Args:
+            losses: tensors, or functions, which are called each time the losses are asked for.
+        """
+        if self._is_called_by_keras():
+            self.of_keras.adapter(self).add_loss(losses)
+            return
         new = [loss for loss in nest_flatten(losses) if loss is not None]
         self._losses += new
         _add_new(GraphKeys.REGULARIZATION_LOSSES, new)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Add operations to be run in each step of training."""
-        self._updates += nodes_of(updates)
+        """Add operations to be run in each step of training; outside of graphs they have been run already.
+
+        Where Keras calls the layer, they are part of the call.
+        """
+        if not self._is_called_by_keras() and not graph_mode.is_eager():
+            self._updates += nodes_of(updates)
 
     @property
     def updates(self) -> list[Any]:
@@ -257,7 +300,7 @@ class Layer:
     @property
     def losses(self) -> list[Any]:
         """The losses of regularizers."""
-        return list(self._losses)
+        return [loss() if callable(loss) else loss for loss in self._losses]
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """The updates that depend on inputs; for None, the updates that depend on no inputs of the layer."""
@@ -330,6 +373,11 @@ class Layer:
         return made
 
 
+def _new_name(base: str) -> str:
+    """The name of a layer, with a number; in a graph, one that no other layer of it has."""
+    return f"{base}_{next(_numbers)}" if graph_mode.is_eager() else graph_mode.store().layer_name(base)
+
+
 def _snake_case(name: str) -> str:
     """The name of a class as the name of a scope: "MyConv2D" gives "my_conv2d"."""
     return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
@@ -343,7 +391,9 @@ def _tensors(inputs: Any) -> Any:
 
 
 def _add_new(key: str, values: list[Any]) -> None:
-    """Put values into a collection of the graph, unless they are in it."""
+    """Put values into a collection of the graph, unless they are in it; nothing is collected without a graph."""
+    if graph_mode.is_eager():
+        return
     there = graph_mode.open_graph().get_collection_ref(key)
     there += [x for x in values if not any(x is other for other in there)]
 
@@ -366,3 +416,7 @@ def found(given: Any, *places: str) -> Any:
 
 value("layers.Layer", Layer, "v1")
 value("layers.InputSpec", InputSpec, "v1")
+
+_keras: Any = sys.modules.get("keras")
+if hasattr(_keras, "Sequential") and _keras.config.backend() == "dovetail":
+    import_module("dovetail.compat.tensorflow.keras_layers").join(Layer)

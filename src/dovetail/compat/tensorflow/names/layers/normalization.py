@@ -13,6 +13,7 @@ from dovetail.compat.tensorflow.names.variables.variable_scope import get_variab
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.base.errors import op_error
 from dovetail.core.values.value_kinds import is_tensor, static_shape
+from dovetail.core.values.variable import Variable as DovetailVariable
 
 _PARAMETERS = (
     "axis=-1 momentum=0.99 epsilon=0.001 center=True scale=True beta_initializer='zeros' gamma_initializer='ones' "
@@ -88,7 +89,8 @@ def assign_moving_average(
     """
     value, rest = ops.cast(value, variable.dtype), ops.subtract(1.0, decay)
     if not zero_debias:
-        return variable.assign_sub(ops.multiply(ops.subtract(variable, value), rest), name="AssignMovingAvg")
+        named = {"name": "AssignMovingAvg"} if isinstance(variable, DovetailVariable) else {}  # not Keras'
+        return variable.assign_sub(ops.multiply(ops.subtract(variable, value), rest), **named)
     with variable_scope(variable.op_name):
         options = {"dtype": variable.dtype, "initializer": Zeros(), "trainable": False}
         biased, steps = get_variable("biased", variable.shape, **options), get_variable("local_step", (), **options)

@@ -106,6 +106,8 @@ def layer(
 
     def decorate(body: Body) -> Declared:
         made = row_class(class_name, words, body, **shapes)
+        if made.of_keras is not None:
+            made.of_keras.adopt(made)
         value(f"layers.{class_name}", made, "v1")
         called = {**own, **signature_of("inputs training=False name=None reuse=None").parameters}
         taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])

@@ -9,6 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.array.sorting import argsort
+from dovetail.compat.tensorflow.names.graph.lookups import keeping_rows, of_same_rows
 from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.table import alike_values, constant_value, function, in_v1, row
 from dovetail.core.base.errors import op_error
@@ -92,7 +93,7 @@ for _names, _op in {"equal math.equal": ops.equal, "not_equal math.not_equal": o
 row("atan2 math.atan2", ops.arctan2, "y x", alike=True)
 row("complex dtypes.complex", ops.complex, "real:x imag:y", alike=True)
 row("scalar_mul math.scalar_mul", ops.multiply, "scalar:x x:y", alike=True)
-row("clip_by_value", ops.clip, "t:x clip_value_min:x_min clip_value_max:x_max", alike=True)
+row("clip_by_value", ops.clip, "t:x clip_value_min:x_min clip_value_max:x_max", alike=True, around=keeping_rows)
 
 
 @function("div", "v1")
@@ -331,7 +332,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     positive = ops.greater(squares, 0)
     safe = ops.where(positive, squares, ops.ones_like(squares))
     norm = ops.where(positive, ops.sqrt(safe), squares)
-    return ops.divide(ops.multiply(t, clip_norm), ops.maximum(norm, clip_norm))
+    return of_same_rows(t, ops.divide(ops.multiply(t, clip_norm), ops.maximum(norm, clip_norm)))
 
 
 @function("global_norm linalg.global_norm", scope=True)
@@ -361,7 +362,7 @@ def clip_by_global_norm(
         return list(t_list), norm
     scale = ops.multiply(clip_norm, ops.minimum(ops.divide(1.0, norm), ops.divide(1.0, clip_norm)))
     scale = ops.add(scale, ops.subtract(norm, norm))  # NaN where it is not finite
-    return [None if t is None else ops.multiply(t, scale) for t in t_list], norm
+    return [None if t is None else of_same_rows(t, ops.multiply(t, scale)) for t in t_list], norm
 
 
 class TopK(NamedTuple):

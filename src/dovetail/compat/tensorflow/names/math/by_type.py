@@ -72,6 +72,10 @@ ifft2d spectral.ifft2d signal.ifft2d: IFFT2D
 ifft3d spectral.ifft3d signal.ifft3d: IFFT3D
 fake_quant_with_min_max_args quantization.fake_quant_with_min_max_args: FakeQuantWithMinMaxArgs
 fake_quant_with_min_max_vars quantization.fake_quant_with_min_max_vars: FakeQuantWithMinMaxVars
+fake_quant_with_min_max_args_gradient quantization.fake_quant_with_min_max_args_gradient:
+    FakeQuantWithMinMaxArgsGradient
+fake_quant_with_min_max_vars_per_channel_gradient quantization.fake_quant_with_min_max_vars_per_channel_gradient:
+    FakeQuantWithMinMaxVarsPerChannelGradient
 fake_quant_with_min_max_vars_per_channel quantization.fake_quant_with_min_max_vars_per_channel:
     FakeQuantWithMinMaxVarsPerChannel
 sparse_segment_sum sparse.segment_sum: SparseSegmentSum
@@ -86,7 +90,8 @@ bitwise.left_shift: LeftShift
 bitwise.right_shift: RightShift
 image.hsv_to_rgb: HSVToRGB
 """
-OF_STRINGS = {"DynamicPartition": by_numbers("data")}  # the types that compute with the numbers of strings
+# the types that compute with the numbers of strings
+OF_STRINGS = {"DynamicPartition": by_numbers("data"), "DynamicStitch": by_numbers("*data")}
 
 
 def of_type(type: str) -> Callable[..., Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import second
 from dovetail.compat.tensorflow.names.array.shapes import shape
@@ -13,9 +15,10 @@ from dovetail.compat.tensorflow.names.math import arithmetic
 from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS, of_type
 from dovetail.compat.tensorflow.names.math.linalg import triangular_solve
 from dovetail.compat.tensorflow.table import function, in_v1, row
+from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.values.value_kinds import dtype_of, is_tensor
-from dovetail.ops.shapes.shape import shaped
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 ROWS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of the parameters, and the function
     "lbeta math.lbeta": ("x", lambda x: ops.sum(ops.lgamma(x), -1) - ops.lgamma(ops.sum(x, -1))),
@@ -30,11 +33,19 @@ ROWS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of th
         lambda x: ops.all(ops.less(*_neighbours(x))),
     ),
     "is_numeric_tensor debugging.is_numeric_tensor": ("tensor", lambda tensor: _is_numeric(tensor)),
+    "sparse_matmul sparse.matmul": (
+        "a b transpose_a=False transpose_b=False a_is_sparse b_is_sparse",
+        lambda a, b, transpose_a, transpose_b: _product(a, b, transpose_a, transpose_b),
+    ),
     "clip_by_average_norm": (
         "t clip_norm",
         lambda t, clip_norm: _clipped(shaped(t), clip_norm),
     ),
     "cholesky_solve linalg.cholesky_solve": ("chol rhs", lambda chol, rhs: _cholesky_solve(chol, rhs)),
+    "contrib.distributions.percentile": (
+        "x q axis interpolation keep_dims=False",
+        lambda x, q, axis=None, interpolation=None, keep_dims=False: _percentile(x, q, axis, interpolation, keep_dims),
+    ),
     "linalg.normalize": ("tensor ord axis", lambda tensor, ord="euclidean", axis=None: _normalized(tensor, ord, axis)),
 }
 
@@ -48,6 +59,11 @@ def _is_numeric(tensor: Any) -> bool:
     return is_tensor(tensor) and as_dtype(dtype_of(tensor)).name != "bool"
 
 
+def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    a, b = (ops.cast(x, "float32") for x in (a, b))
+    return ops.matmul(a, b, transpose_a, transpose_b)
+
+
 def _clipped(t: Any, clip_norm: Any) -> Any:
     mean = ops.sqrt(ops.sum(ops.square(t))) / ops.cast(ops.prod(ops.shape(t)), t.dtype)
     return t * clip_norm * ops.minimum(1 / mean, 1 / ops.cast(clip_norm, t.dtype))
@@ -56,6 +72,26 @@ def _clipped(t: Any, clip_norm: Any) -> Any:
 def _cholesky_solve(chol: Any, rhs: Any) -> Any:
     solve = in_v1(triangular_solve)
     return solve(chol, solve(chol, rhs), adjoint=True)
+
+
+def _percentile(x: Any, q: Any, axis: Any, interpolation: str | None, keep_dims: bool) -> Any:
+    """The element below which q percent of the elements lie, along axes."""
+    x = shaped(x)
+    if interpolation not in (None, "nearest", "lower", "higher"):
+        problem = f"interpolation is nearest, lower or higher, not {interpolation!r}."
+        raise op_error(ValueError, "tf.contrib.distributions.percentile", problem)
+    rank = len(x.shape)
+    axes = sorted(int(one) % rank for one in (range(rank) if axis is None else np.atleast_1d(axis)))
+    others = [one for one in range(rank) if one not in axes]
+    moved = ops.transpose(x, [*others, *axes])
+    ordered = ops.sort(ops.reshape(moved, [*dims_of(moved)[: len(others)], -1]))
+    last = ops.cast(dims_of(ordered)[-1], "float64") - 1
+    above = last * (1 - ops.cast(q, "float64") / 100)  # the place, counted from the largest
+    way = {"lower": ops.ceil, "higher": ops.floor}.get(interpolation or "nearest", ops.round)
+    found = ops.take(ordered, ops.cast(last - way(above), "int32"), axis=-1)
+    for one in axes if keep_dims else ():
+        found = ops.expand_dims(found, one)
+    return found
 
 
 def _normalized(tensor: Any, ord: Any, axis: Any) -> tuple[Any, Any]:

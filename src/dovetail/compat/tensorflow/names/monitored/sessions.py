@@ -142,11 +142,7 @@ class MonitoredSession:
                 problem = f"{list(twice)} are fed by feed_dict and by a hook: leave them out of one of these."
                 raise op_error(RuntimeError, "tf.train.MonitoredSession.run", problem)
             feeds |= one.feed_dict or {}
-        try:
-            fetched, *others = session.run([fetches, *(one.fetches for one in asked)], feeds, options, run_metadata)
-        except Exception:
-            self._coord.raise_requested_exception()
-            raise
+        fetched, *others = session.run([fetches, *(one.fetches for one in asked)], feeds, options, run_metadata)
         for hook, results in zip(self._hooks, others, strict=True):
             hook.after_run(context, SessionRunValues(results, options, run_metadata))
         if context.stop_requested:

@@ -11,12 +11,13 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.graph.gradients import check_aggregation, gradients
+from dovetail.compat.tensorflow.names.graph.gradients import check_aggregation, gradients, in_graph
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.graph.lookups import dense, in_rows, rows_of
 from dovetail.compat.tensorflow.names.optimizers.custom import CustomStepMixin, constrained
 from dovetail.compat.tensorflow.names.variables.partitions import take_part
 from dovetail.compat.tensorflow.names.variables.variable_scope import in_variable_scope
-from dovetail.compat.tensorflow.names.variables.variables import named_variable
+from dovetail.compat.tensorflow.names.variables.variables import IndexedSlices, named_variable
 from dovetail.compat.tensorflow.table import constructor
 from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.base.errors import op_error
@@ -125,7 +126,8 @@ class Optimizer(CustomStepMixin):
         Raises:
             ValueError: there is no gradient.
         """
-        pairs = [(gradient, kind_of(v).followed(v)) for gradient, v in grads_and_vars if gradient is not None]
+        given = [(g, kind_of(v).followed(v)) for g, v in grads_and_vars if g is not None]
+        pairs = [(dense(g.values, g.indices, v) if isinstance(g, IndexedSlices) else in_graph(g), v) for g, v in given]
         if not pairs:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
         pairs = list(zip(combined(None, [g for g, _ in pairs]), [v for _, v in pairs], strict=True))
@@ -211,12 +213,14 @@ class Row(Optimizer):
         words: the word of the rule for a number → the argument, where `_ARGUMENTS` does not have it.
         slots: name → the first value, or the argument that says it; in the order of the rule.
         powers: name of an own variable → the argument that it begins with, and that multiplies it in each step.
+        is_lazy: whether a step leaves rows of a variable and its slots as they are that no lookup took.
     """
 
     rule: Rule
     words: ClassVar[Mapping[str, str]] = {}
     slots: ClassVar[Mapping[str, str | float]] = {}
     powers: ClassVar[Mapping[str, str]] = {}
+    is_lazy: ClassVar[bool] = True
 
     if TYPE_CHECKING:
 
@@ -247,8 +251,11 @@ class Row(Optimizer):
         return numbers
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        numbers, kept = self.numbers(variable), self._kept(variable)
-        return list(zip([variable, *kept], self.rule(variable, gradient, *kept, **numbers), strict=True))
+        numbers, before = self.numbers(variable), [variable, *self._kept(variable)]
+        after = self.rule(variable, gradient, *before[1:], **numbers)
+        pairs = zip(before, after, strict=True)
+        rows = rows_of(gradient) if self.is_lazy else None
+        return [(one, in_rows(rows, new, one)) for one, new in pairs]
 
     def _kept(self, variable: Any) -> list[Any]:
         """The slots of a variable."""

@@ -13,10 +13,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies, group
+from dovetail.compat.tensorflow.names.graph.lookups import in_rows, rows_of
+from dovetail.compat.tensorflow.names.math.arithmetic import clip_by_global_norm
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer, Row, Updates, number
 from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimizer, AdamOptimizer, MomentumOptimizer
 from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
 from dovetail.compat.tensorflow.names.train.steps import ExponentialMovingAverage
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.base.errors import op_error
 from dovetail.ops.nn import optimizer_rules as rules
 
@@ -42,6 +45,8 @@ class ProximalAdagradOptimizer(
 
     Source: `tf.compat.v1.train.ProximalAdagradOptimizer`.
     """
+
+    is_lazy: ClassVar = True
 
 
 class AdagradDAOptimizer(
@@ -110,6 +115,16 @@ class AdaMaxOptimizer(AdamOptimizer, place="contrib.opt", rule=rules.adamax, tak
     """
 
     powers: ClassVar = {"beta1_power": "beta1"}
+    is_lazy: ClassVar = True
+
+
+class LazyAdamOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("Adam")):
+    """Adam whose averages change in those rows of a variable alone that a step looks up.
+
+    Source: `tf.contrib.opt.LazyAdamOptimizer`.
+    """
+
+    is_lazy: ClassVar = True
 
 
 # -- on top of others -------------------------------------------------------------------------------------------------
@@ -144,7 +159,8 @@ class DecoupledWeightDecayExtension:
         """The updates of a step for a variable and its slots."""
         (_, new), *slots = super().updates(gradient, variable)  # type: ignore[misc]
         if self._decayed is None or any(variable is v for v in self._decayed):
-            new = new - number(self._weight_decay, variable) * variable
+            decayed = new - number(self._weight_decay, variable) * variable
+            new = in_rows(rows_of(gradient), decayed, new)
         return [(variable, new), *slots]
 
 
@@ -210,3 +226,30 @@ for _class in (DecoupledWeightDecayExtension, MovingAverageOptimizer):
 value("contrib.opt.AdamWOptimizer", extend_with_decoupled_weight_decay(AdamOptimizer), "v1")
 value("contrib.opt.MomentumWOptimizer", extend_with_decoupled_weight_decay(MomentumOptimizer), "v1")
 value("contrib.opt.extend_with_decoupled_weight_decay", extend_with_decoupled_weight_decay, "v1")
+
+
+class _Clipping(Optimizer):
+    """An optimizer that clips gradients before another one takes them; see `clip_gradients_by_norm`."""
+
+    def __init__(self, optimizer: Optimizer, clip_norm: Any) -> None:
+        super().__init__(name="ClipByNorm")
+        self._optimizer, self._norm = optimizer, clip_norm
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Updates:
+        return self._optimizer.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+        gradients, variables = zip(*grads_and_vars, strict=True)
+        clipped, _ = in_v1(clip_by_global_norm)(list(gradients), self._norm)
+        return self._optimizer.apply_gradients(zip(clipped, variables, strict=True), global_step, name)
+
+
+def clip_gradients_by_norm(optimizer: Optimizer, clip_norm: Any) -> Optimizer:
+    """An optimizer that first makes all gradients smaller, if their norm together is larger than this.
+
+    Source: `tf.contrib.estimator.clip_gradients_by_norm`.
+    """
+    return _Clipping(optimizer, clip_norm)
+
+
+value("contrib.estimator.clip_gradients_by_norm", clip_gradients_by_norm, "v1")

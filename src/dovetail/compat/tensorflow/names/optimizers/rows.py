@@ -17,6 +17,8 @@ class GradientDescentOptimizer(
     Source: `tf.compat.v1.train.GradientDescentOptimizer`.
     """
 
+    is_lazy: ClassVar = False  # a gradient of 0 changes nothing
+
 
 class MomentumOptimizer(
     Row, rule=rules.momentum, takes="learning_rate momentum use_locking=False name='Momentum' use_nesterov=False"
@@ -40,6 +42,7 @@ class AdamOptimizer(Row, rule=rules.adam, takes=ADAM.format("Adam")):
 
     slots: ClassVar = {"m": 0.0, "v": 0.0}
     powers: ClassVar = {"beta1_power": "beta1", "beta2_power": "beta2"}
+    is_lazy: ClassVar = False  # as in TensorFlow
 
 
 class RMSPropOptimizer(
@@ -75,6 +78,7 @@ class AdagradOptimizer(
     """
 
     slots: ClassVar = {"accumulator": "initial_accumulator_value"}
+    is_lazy: ClassVar = False
 
 
 class AdadeltaOptimizer(

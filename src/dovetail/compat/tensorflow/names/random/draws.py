@@ -177,6 +177,26 @@ def poisson(shape: Any, lam: Any, dtype: Any = "float32", seed: Any = None, name
     return ops.cast(ops.random.poisson(key, [*shape, *dims_of(ops.convert(lam))], lam), as_dtype(dtype))
 
 
+@function("random_poisson random.poisson", "v1", scope=True)
+def poisson_v1(lam: Any, shape: Any, dtype: Any = "float32", seed: Any = None, name: str | None = None) -> Any:
+    """Numbers from Poisson distributions, a tensor of this shape from each.
+
+    Source: `tf.compat.v1.random_poisson`.
+    """
+    return poisson(shape, lam, dtype, seed)
+
+
+@function("get_seed random.get_seed", "v1")
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of an operation of TensorFlow with its own seed, if it has one.
+
+    Source: `tf.compat.v1.get_seed`.
+    """
+    if not has_seed():
+        return (None, None) if op_seed is None else (87654321, op_seed)
+    return _global["seed"], next(_global["draws"]) if op_seed is None else op_seed
+
+
 def _categorical(title: str, logits: Any, num_samples: Any, dtype: Any, seed: Any) -> Any:
     logits = ops.convert(logits)
     if len(logits.shape) != 2:

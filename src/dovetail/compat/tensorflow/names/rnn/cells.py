@@ -146,7 +146,7 @@ class GRUCell(
     """
 
     first: ClassVar = {"gates/bias": 1.0}
-    variables_of_step: ClassVar = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+    variables_of_step: ClassVar[tuple[str, ...]] = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         (units,) = self.sizes

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
-from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
+from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell, linear
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import TensorShape
-from dovetail.ops.sequence.cells import lstm_cell
+from dovetail.ops.sequence.cells import gru_cell, lstm_cell
 
 FUNCTIONS: tuple[Any, ...] = ops.sigmoid, ops.relu, ops.tanh
 
@@ -33,6 +33,40 @@ class CudnnCompatibleLSTMCell(_LSTM, places="contrib.cudnn_rnn", takes="num_unit
 
     Source: `tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell`.
     """
+
+
+class CudnnCompatibleGRUCell(GRUCell, places="contrib.cudnn_rnn", takes="num_units reuse=None kernel_initializer=None"):
+    """A cell with the variables of `CudnnGRU`, whose reset gate comes behind the recurrent product.
+
+    Source: `tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell`.
+    """
+
+    _activation = staticmethod(ops.tanh)
+    variables_of_step: ClassVar = (
+        *("gates/kernel", "gates/bias"),
+        *(f"candidate/{part}_projection/{what}" for part in ("input", "hidden") for what in ("kernel", "bias")),
+    )
+
+    def shapes(self, depth: int) -> dict[str, list[int]]:
+        (units,) = self.sizes
+        shapes = [depth + units, 2 * units], [2 * units], [depth, units], [units], [units, units], [units]
+        return dict(zip(self.variables_of_step, shapes, strict=True))
+
+    def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
+        (h,) = state
+        kernel, bias, *projections = (self.of[name] for name in self.variables_of_step)
+        gates = ops.split(linear(x, h, kernel, bias), 2, axis=1)
+
+        def candidate(r: Any) -> Any:
+            of_input, of_hidden = ((a @ w) + b for a, w, b in ((x, *projections[:2]), (h, *projections[2:])))
+            return of_input + r * of_hidden
+
+        h = gru_cell(gates, candidate, h, (ops.sigmoid, self._activation)).h
+        return h, h
+
+    @property
+    def is_whole(self) -> bool:
+        return False
 
 
 class GRUBlockCellV2(GRUCell, places="contrib.rnn", takes="num_units=None cell_size=None reuse=None name='gru_cell'"):

@@ -11,6 +11,7 @@ from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.saving.meta_graphs import import_message
+from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.core.base.errors import op_error
@@ -19,7 +20,7 @@ from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.saved_model import tagged
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW
-from dovetail.formats.wire.tensors import number_of, shape_proto
+from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
 
 FILES = ("saved_model.pb", "saved_model.pbtxt")
 
@@ -192,7 +193,8 @@ def build_tensor_info(tensor: Any) -> Any:
     """
     need("tf.saved_model.build_tensor_info")
     shape = shape_proto(static_shape(tensor))
-    return TENSORFLOW.TensorInfo(name=tensor.name, dtype=number_of(dtype_of(tensor)), tensor_shape=shape)
+    number = STRING if is_text(tensor) else number_of(dtype_of(tensor))
+    return TENSORFLOW.TensorInfo(name=tensor.name, dtype=number, tensor_shape=shape)
 
 
 @function("saved_model.get_tensor_from_tensor_info saved_model.utils.get_tensor_from_tensor_info", "v1")
@@ -241,6 +243,57 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     """
     ins, outs = ({key: build_tensor_info(tensor) for key, tensor in given.items()} for given in (inputs, outputs))
     return build_signature_def(ins, outs, _SIGNATURES["PREDICT_METHOD_NAME"])
+
+
+@function("saved_model.classification_signature_def saved_model.signature_def_utils.classification_signature_def", "v1")
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+    """The message `SignatureDef` of a classification of examples: their classes, their scores, or both.
+
+    Raises:
+        ValueError: neither is given.
+
+    Source: `tf.compat.v1.saved_model.classification_signature_def`.
+    """
+    if classes is None and scores is None:
+        raise op_error(ValueError, "tf.saved_model.classification_signature_def", "give classes, scores, or both.")
+    outputs = {"CLASSIFY_OUTPUT_CLASSES": classes, "CLASSIFY_OUTPUT_SCORES": scores}
+    return _of_examples("CLASSIFY", examples, outputs)
+
+
+@function("saved_model.regression_signature_def saved_model.signature_def_utils.regression_signature_def", "v1")
+def regression_signature_def(examples: Any, predictions: Any) -> Any:
+    """The message `SignatureDef` of a regression of examples.
+
+    Source: `tf.compat.v1.saved_model.regression_signature_def`.
+    """
+    return _of_examples("REGRESS", examples, {"REGRESS_OUTPUTS": predictions})
+
+
+def _of_examples(kind: str, examples: Any, outputs: Mapping[str, Any]) -> Any:
+    given = {_SIGNATURES[key]: build_tensor_info(tensor) for key, tensor in outputs.items() if tensor is not None}
+    inputs = {_SIGNATURES[f"{kind}_INPUTS"]: build_tensor_info(examples)}
+    return build_signature_def(inputs, given, _SIGNATURES[f"{kind}_METHOD_NAME"])
+
+
+class SaveOptions:
+    """The options of a SavedModel that is saved, none of which changes its files here.
+
+    Source: `tf.saved_model.SaveOptions`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        vars(self).update(options)
+
+
+class LoadOptions(SaveOptions):
+    """The options of a SavedModel that is loaded.
+
+    Source: `tf.saved_model.LoadOptions`.
+    """
+
+
+value("saved_model.SaveOptions", SaveOptions)
+value("saved_model.LoadOptions", LoadOptions)
 
 
 @function("saved_model.is_valid_signature saved_model.signature_def_utils.is_valid_signature", "v1")

@@ -30,7 +30,7 @@ def in_graph(x: Any) -> Any:
     return graph_mode.recorded(ops.convert(x), "helper")
 
 
-def _lookup(embedding: Any) -> Callable[[Any], Any]:
+def lookup(embedding: Any) -> Callable[[Any], Any]:
     return embedding if callable(embedding) else lambda ids: in_v1(embedding_lookup)(embedding, ids)
 
 
@@ -139,7 +139,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         name: str | None = None,
     ) -> None:
         super().__init__(inputs, sequence_length, time_major)
-        self._embedded, self._probability = _lookup(embedding), sampling_probability
+        self._embedded, self._probability = lookup(embedding), sampling_probability
         self._seeds = seed, scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
@@ -159,7 +159,7 @@ class GreedyEmbeddingHelper(Helper):
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
-        self._embedded, self._end = _lookup(embedding), end_token
+        self._embedded, self._end = lookup(embedding), end_token
         self._start = ops.cast(in_graph(start_tokens), "int32")
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:

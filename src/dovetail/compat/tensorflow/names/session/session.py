@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,12 +47,37 @@ from dovetail.sessions.cut_program import CutProgram
 _metadata: Scoped[RunMetadata | None] = Scoped(None)
 # The session whose run is going on.
 _running: Scoped[Session | None] = Scoped(None)
+# Calls of the run that is going on → the elements that were taken out of queues for them before it.
+_early: Scoped[dict[Any, Any]] = Scoped({})
 
 
 def running(graph: Any) -> sessions.Session:
     """The session whose run is going on; outside of runs of the graph, the one that runs it if none is named."""
     session = _running.get()
     return session if session is not None and session.graph is graph else sessions.session_of(graph)
+
+
+def taken_early(call: Any) -> Any:
+    """The elements that were taken out of a queue for a call, before the run; None if none were."""
+    return _early.get().pop(call, None)
+
+
+def _take_early(program: CutProgram) -> None:
+    """Take the elements for a run out of queues before it, unless it puts some in itself.
+
+    A run that waits would keep the variables that it assigns from the runs that give it elements.
+    """
+    functions = [operation.attrs["function"] for operation in program.graph.find("PyFunc")]
+    calls = [one if hasattr(one, "take") else getattr(one, "function", one) for one in functions]
+    if not any(hasattr(one, "puts") for one in (*functions, *calls)):
+        for call in calls:
+            if hasattr(call, "take"):
+                _early.get()[call] = call.take()
+
+
+def as_running(session: Session) -> AbstractContextManager[Any]:
+    """Act for a run of a session in the `with` block, which is none: it holds no variables."""
+    return _running.scope(session)
 
 
 class Session(sessions.Session):
@@ -129,7 +154,13 @@ class Session(sessions.Session):
                 given[place] = NUMBERS.of(strings_of(x)) if hasattr(key, "face") else np.asarray(x, key.dtype.numpy)
             elif hasattr(key, "face") and np.size(x):
                 raise op_error(TypeError, "tf.Session.run", f"{key.face!r} takes strings, not {describe(x)}.")
-        return super()._computed(keys, fetched, given)
+        early: dict[Any, Any] = {}
+        try:
+            with _early.scope(early):
+                return super()._computed(keys, fetched, given)
+        finally:
+            for call, elements in early.items():
+                call.give_back(elements)
 
     def _program(self, *parts: Any) -> CutProgram | None:
         program, metadata = super()._program(*parts), _metadata.get()
@@ -140,6 +171,8 @@ class Session(sessions.Session):
                 _fill(metadata, placed)
             if self._logs:
                 self._log(placed)
+        if program is not None:
+            _take_early(program)
         return program
 
     def _log(self, placed: list[tuple[Operation, str]]) -> None:

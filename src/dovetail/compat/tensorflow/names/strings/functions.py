@@ -45,6 +45,8 @@ strings.length: StringLength *input unit="BYTE"
 strings.lower: StringLower *input encoding=""
 strings.upper: StringUpper *input encoding=""
 string_strip strings.strip: StringStrip *input
+strings.unicode_transcode: UnicodeTranscode *input input_encoding output_encoding errors="replace"
+    replacement_char=65533 replace_control_characters=False
 encode_base64 io.encode_base64: EncodeBase64 *input pad=False
 decode_base64 io.decode_base64: DecodeBase64 *input
 image.decode_jpeg io.decode_jpeg: DecodeJpeg *contents channels=0 ratio=1 -fancy_upscaling=True

@@ -37,12 +37,19 @@ def _with_text(function: Callable[..., Any], given: dict[str, Any], texts: dict[
 def _by_numbers(function: Callable[..., Any], given: dict[str, Any], texts: dict[str, Any]) -> Any:
     """The result of a function for the numbers of strings, with the strings of these numbers."""
     if any(map(is_of_run, [*given.values(), *texts.values()])):
-        leaves, structure = flatten(function(**given | {key: in_graph(x).numbers for key, x in texts.items()}))
+        taken = {key: _each(lambda part: in_graph(part).numbers, x) for key, x in texts.items()}
+        leaves, structure = flatten(function(**given | taken))
         return unflatten(structure, map(StringTensor, leaves))
     numbers = Numbers()
     with not_building():
-        leaves, structure = flatten(function(**given | {key: numbers.of(strings_of(x)) for key, x in texts.items()}))
+        taken = {key: _each(lambda part: numbers.of(strings_of(part)), x) for key, x in texts.items()}
+        leaves, structure = flatten(function(**given | taken))
     return unflatten(structure, [Text(numbers.values(leaf)) for leaf in leaves])
+
+
+def _each(function: Callable[[Any], Any], value: Any) -> Any:
+    """The result of a function for a tensor, or for each of a list."""
+    return list(map(function, value)) if isinstance(value, list) else function(value)
 
 
 def _taking_strings(function: Callable[..., Any], words: str, compute: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ from dovetail.core.base.scopes import Scoped, not_building
 from dovetail.core.base.table import OPS
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.op import Op
-from dovetail.core.values.structure import leaf
+from dovetail.core.values.structure import flatten, leaf, unflatten
 from dovetail.core.values.value_kinds import ValueKind, is_recorded, is_tensor, register
 from dovetail.formats.host.numbers import Numbers
 from dovetail.sessions import session as sessions
@@ -34,7 +34,7 @@ COMPARING = {"Equal", "NotEqual"}
 COUNTING = {"Shape", "ZerosLike", "OnesLike"}  # ops that ask for the shape alone
 MOVING = {
     *("BroadcastTo", "ConcatV2", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Pack", "Reshape", "ReverseV2"),
-    *("SelectV2", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose"),
+    *("Roll", "SelectV2", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unpack"),
 }
 
 NUMBER = as_dtype("int64")
@@ -176,11 +176,43 @@ def in_graph(value: Any, name: str = "Const") -> StringTensor:
     return StringTensor(_graph().constant(numbers_of(value), name))
 
 
+def as_numbers(value: Any) -> tuple[Any, set[int]]:
+    """A structure with numbers in place of strings, and the places of these among its leaves."""
+    leaves, structure = flatten(value)
+    places = {place for place, x in enumerate(leaves) if is_text(x)}
+    if not places:
+        return value, places
+    recorded = trace.current_graph() is not None or graph_mode.graph() is not None or any(map(is_recorded, leaves))
+    numbers = [numbers_in(x, recorded) if place in places else x for place, x in enumerate(leaves)]
+    return unflatten(structure, numbers), places
+
+
+def numbers_in(value: Any, recorded: bool) -> Any:
+    """The numbers of strings as a tensor, of the graph that is being built if `recorded`."""
+    return in_graph(value).numbers if recorded or isinstance(value, StringTensor) else ops.convert(numbers_of(value))
+
+
+def with_strings(value: Any, places: set[int]) -> Any:
+    """A structure with strings in place of their numbers, which are at some places among its leaves."""
+    if not places:
+        return value
+    leaves, structure = flatten(value)
+    return unflatten(structure, [_of_numbers(x) if place in places else x for place, x in enumerate(leaves)])
+
+
+def _of_numbers(numbers: Any) -> Strings:
+    return StringTensor(numbers) if is_recorded(numbers) else Text(NUMBERS.values(numbers.numpy()))
+
+
 def joined(value: Any) -> Any:
-    """A list of tensors of strings, stacked; any other value as it is."""
-    if isinstance(value, (list, tuple)) and any(isinstance(part, Strings) for part in value):
-        return ops.stack([*map(text, value)])
-    return value
+    """A list of tensors of strings, or of such lists, stacked; any other value as it is."""
+    return ops.stack([text(joined(part)) for part in value]) if _has_tensors(value) else value
+
+
+def _has_tensors(value: Any) -> bool:
+    """Whether a value is a list with a tensor of strings, also in lists inside of it."""
+    is_list = isinstance(value, (list, tuple))
+    return is_list and any(isinstance(part, Strings) or _has_tensors(part) for part in value)
 
 
 def _graph() -> Any:
@@ -246,13 +278,15 @@ class _OnStrings:
     """
 
     def __init__(self, function: Callable[..., Any], takes: Sequence[bool], gives: Sequence[bool]) -> None:
-        self._function, self._takes, self._gives = function, takes, gives
+        self._takes, self._gives = takes, gives
         self.__name__ = getattr(function, "__name__", "function")
+        self.once = getattr(function, "once", "")
+        self.function = function
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         given = [NUMBERS.values(x) if text else x for x, text in zip(arrays, self._takes, strict=True)]
         with not_building():
-            returned = self._function(*given)
+            returned = self.function(*given)
         results = returned if isinstance(returned, (list, tuple)) else [returned]
         if len(results) != len(self._gives):
             return returned

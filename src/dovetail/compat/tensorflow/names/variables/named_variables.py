@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow.names.variables.partitioners import partitions_b
 from dovetail.compat.tensorflow.names.variables.partitions import PartitionedVariable, SaveSliceInfo
 from dovetail.compat.tensorflow.names.variables.variables import named_variable
 from dovetail.compat.tf_graph.old_shapes import old_shape
+from dovetail.core.base.dimension import dimension, plain
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import shape_of
 from dovetail.core.dtypes import as_dtype
@@ -22,7 +23,9 @@ from dovetail.graph.operation import GraphTensor
 
 
 def named(name: str, shape: Any = None, partitioner: Any = None, reuse: Any = None, **options: Any) -> Any:
-    """The variable of a whole name: whole, or in parts if there is a partitioner."""
+    """The variable of a whole name: whole, or in parts if there is a partitioner; outside of graphs, a new one."""
+    if graph_mode.is_eager():
+        return _eager(name, shape, **options)
     known = graph_mode.store().variables
     if partitioner is not None and (shape is None or shape_of(shape).rank != 0):
         return _partitioned(name, shape, partitioner, reuse, **options)
@@ -31,6 +34,20 @@ def named(name: str, shape: Any = None, partitioner: Any = None, reuse: Any = No
         problem = f"the variable {name!r} is in parts, and no partitioner is given; give it, or say reuse=True."
         raise op_error(ValueError, "tf.get_variable", problem)
     return _single(name, shape, reuse=reuse, **options)
+
+
+def _eager(
+    name: str,
+    shape: Any = None,
+    dtype: Any = "float32",
+    initializer: Any = None,
+    trainable: bool | None = None,
+    constraint: Any = None,
+    **unread: Any,
+) -> Any:
+    """A new variable with its value at once."""
+    first = _first_value(name, shape, as_dtype(dtype), initializer, None)
+    return named_variable(name, first, trainable, dtype, constraint=constraint)
 
 
 def _partitioned(
@@ -93,7 +110,10 @@ def _single(
     graph, known = graph_mode.open_graph(), graph_mode.store().variables
     variable = known.get(name)
     if variable is not None:
-        return _reused(variable, name, shape, dtype, reuse)
+        repeated = graph_mode.store().repeated
+        is_found = reuse or name in repeated
+        repeated.discard(name)
+        return _reused(variable, name, shape, dtype, is_found)
     if reuse is True:
         problem = f"there is no variable {name!r} to reuse; was it made by get_variable, and without reuse?"
         raise op_error(ValueError, "tf.get_variable", problem)
@@ -153,7 +173,7 @@ def _first_value(name: str, shape: Any, dtype: Any, initializer: Any, part: Save
     if shape is None:
         problem = f"the shape of a new variable ({name!r}) must be said, or its initializer be numbers."
         raise op_error(ValueError, "tf.get_variable", problem)
-    dims = [int(dim) for dim in (shape if hasattr(shape, "__iter__") else [shape])]
+    dims = [int(plain(dimension(dim))) for dim in (shape if hasattr(shape, "__iter__") else [shape])]
     if isinstance(initializer, type):
         initializer = initializer()
     if initializer is None:

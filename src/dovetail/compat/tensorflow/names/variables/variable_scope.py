@@ -99,6 +99,7 @@ class VariableScope:
 
 
 _open: Scoped[tuple[tuple[Any, VariableScope], ...]] = Scoped(())  # graphs and their scopes, outermost first
+_EAGER_ROOT = VariableScope(False)  # around the scopes that are opened while values are computed
 _DEFAULTS = ("initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype", "use_resource")
 
 
@@ -142,14 +143,17 @@ def get_variable_scope() -> VariableScope:
 
     Source: `tf.compat.v1.get_variable_scope`.
     """
-    graph = graph_mode.open_graph()
+    graph = None if graph_mode.is_eager() else graph_mode.open_graph()
     innermost = next((scope for owner, scope in reversed(_open.get()) if owner is graph), None)
-    if innermost is None:
-        roots = graph.get_collection_ref("_variable_scope")
-        if not roots:
-            roots.append(VariableScope(False))
-        innermost = roots[0]
-    return innermost
+    if innermost is not None:
+        return innermost
+    if graph is None:
+        return _EAGER_ROOT
+    roots = graph.get_collection_ref("_variable_scope")
+    if not roots:
+        roots.append(VariableScope(False))
+    root: VariableScope = roots[0]
+    return root
 
 
 def in_variable_scope(name: str) -> str:
@@ -222,7 +226,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
 
     @contextmanager
     def _opened(self) -> Iterator[VariableScope]:
-        graph = graph_of(self._values) or graph_mode.open_graph()
+        graph = graph_of(self._values) or (None if graph_mode.is_eager() else graph_mode.open_graph())
         recording = graph_mode.graph()
         is_around = recording is not None and outermost_of(recording) is graph
         with nullcontext() if is_around else graph_mode.inside(graph), self._name_scope() as names:
@@ -237,7 +241,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
         name = given.name.rpartition("/")[2] if isinstance(given, VariableScope) else given
         if self._names_too and name:
             return graph_mode.name_scope(name)
-        return nullcontext("" if self._names_too else graph_mode.open_graph().scope)
+        return nullcontext("" if self._names_too or graph_mode.is_eager() else graph_mode.open_graph().scope)
 
     def _scope(self, names: str) -> VariableScope:
         """The scope, inside the enclosing one."""
@@ -257,6 +261,9 @@ class variable_scope(AbstractContextManager[VariableScope]):
 @contextmanager
 def _counted(name: str, is_known: bool) -> Iterator[None]:
     """Count that a scope is opened.  Numbers of default names in it start over when it is entered again."""
+    if graph_mode.is_eager():
+        yield
+        return
     store = graph_mode.store()
     store.variable_scopes[name] += 1
     before = store.variable_scopes.copy()
@@ -272,6 +279,8 @@ def _counted(name: str, is_known: bool) -> Iterator[None]:
 
 def _unused(name: str) -> str:
     """A name that no variable scope opened in the enclosing scope has."""
+    if graph_mode.is_eager():
+        return name
     counts = graph_mode.store().variable_scopes
     return next(candidate for candidate in chain([name], (f"{name}_{i}" for i in count(1))) if not counts[candidate])
 

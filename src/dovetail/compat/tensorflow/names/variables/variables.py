@@ -289,8 +289,8 @@ def variable(
         _check_shape(shape, first if is_tensor(first) else np.asarray(first))
         return once(lambda: TFVariable(first, dtype, f"{name or 'Variable'}:0", trainable, constraint))
     with graph_mode.lifted() as graph, graph.at_scope(built.scope):
-        whole = _unique(graph, name or "Variable")
-        first = _first_tensor(graph, initial_value, dtype, whole)
+        whole = unique_name(graph, name or "Variable")
+        first = first_tensor(graph, initial_value, dtype, whole)
         _check_shape(shape, first)
         made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
     if shape is not None:
@@ -306,7 +306,7 @@ def variable(
     return made
 
 
-def _first_tensor(graph: Any, initial_value: Any, dtype: Any, name: str) -> Any:
+def first_tensor(graph: Any, initial_value: Any, dtype: Any, name: str) -> Any:
     """The first value of a variable as a tensor of a graph."""
     first = initial_value() if callable(initial_value) else initial_value
     first = first.read() if isinstance(first, DovetailVariable) else unwrapped(first)
@@ -350,7 +350,7 @@ value("Variable VariableV1", AnyVariableV1, "v1")
 _has_whole_name: Scoped[bool] = Scoped(False)  # whether new variables get their name without the name scope
 
 
-def _unique(graph: Any, name: str) -> str:
+def unique_name(graph: Any, name: str) -> str:
     """A name in the name scope that nothing else in the graph has."""
     scope = "" if _has_whole_name.get() else graph.scope
     check_name(name, scope)
@@ -505,9 +505,12 @@ def local_variables_initializer() -> Any:
 def variables_initializer(var_list: Any, name: str = "init") -> Any:
     """The operation that gives variables their first values again.
 
+    Weights of Keras' layers that a program or a file gave values keep them.
+
     Source: `tf.compat.v1.variables_initializer`.
     """
-    return graph_mode.open_graph().initializer([v for v in nest_flatten(list(var_list)) if v is not None], name)
+    begun = [v for v in nest_flatten(list(var_list)) if v is not None and not getattr(v, "is_given", False)]
+    return graph_mode.open_graph().initializer(begun, name)
 
 
 @function("is_variable_initialized", "v1")
