@@ -136,6 +136,7 @@ class State:
         arms: its strategies.
         done: the number of steps that were run.
         ahead: the number of steps that are to come, as the program said.
+        before: the number of steps that were run before the program said so.
         earlier: the number of steps that earlier processes ran.
         duel: the trial that is going on.
         current: the strategy that runs, except in trials; None while another one bridges the start of the first one.
@@ -152,6 +153,7 @@ class State:
     arms: dict[Strategy, Arm]
     done: int = 0
     ahead: int = 0
+    before: int = 0
     earlier: int = 0
     duel: Duel | None = None
     current: Strategy | None = None

@@ -118,10 +118,10 @@ def _surplus(state: State, strategy: Strategy, load: float) -> float:
     """The seconds that a strategy saves over the steps to come, less what must be saved to make its program.
 
     Steps that the program said are sure, but predictions are not.  So they must save the whole start, and no more of
-    them count than of an earlier process.
+    them count than of an earlier process.  A program that has said more steps again and again may go on to do so.
     """
     best = champion(state)
-    steps = min(EARLY * state.ahead or remaining(state), FAITH * state.done)
+    steps = min(max(EARLY * state.ahead, state.before) or remaining(state), FAITH * state.done)
     saved = 0.0 if best is None else steps * _saved(state, strategy, best)
     return saved - EARLY * (state.arms[strategy].start - load)
 
@@ -229,6 +229,11 @@ def is_settled(state: State) -> bool:
 
 
 # -- observations ------------------------------------------------------------------------------------------------
+
+
+def announce(state: State, steps: int) -> None:
+    """Take in that the program says how many steps are to come."""
+    state.ahead, state.before = steps, state.done
 
 
 def observe(state: State, strategy: Strategy, seconds: float, counts: bool = True, is_disturbed: bool = False) -> float:
@@ -365,7 +370,8 @@ def go_on(state: State, before: State) -> None:
             learn_from(state.arms[strategy], arm)
         elif strategy.group == 1 and not arm.problem:
             state.arms[strategy] = replace(arm, is_ready=False, waits=False)
-    state.done, state.widened, state.slowed = before.done, before.widened, before.slowed
+    state.done, state.before = before.done, before.done
+    state.widened, state.slowed = before.widened, before.slowed
     if state.is_pressed != before.is_pressed:
         is_pressed, state.is_pressed = state.is_pressed, before.is_pressed
         press(state, is_pressed)

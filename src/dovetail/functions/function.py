@@ -21,6 +21,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, over
 
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring, steady
+from dovetail.choose.policy import announce
 from dovetail.core.base.cache import Cache
 from dovetail.core.base.context import context
 from dovetail.core.base.errors import RetracingWarning, check_callable, describe, op_error, repeats
@@ -468,7 +469,7 @@ class Function(Generic[P, R]):
         for plan in plans:
             plan.count_untimed()
         if plans:
-            max((plan.measurer.state for plan in plans), key=lambda state: state.done).ahead = calls
+            announce(max((plan.measurer.state for plan in plans), key=lambda state: state.done), calls)
         else:
             self._measuring.steps = calls
 
