@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
@@ -231,6 +232,33 @@ def test_one_thread_is_considered_for_loops_and_short_steps(monkeypatch, threads
         plan.pin("torch")
         np.testing.assert_allclose(found, plan([X])[0], rtol=1e-6)
         assert seen[:2] == [1, before] and sys.modules["torch"].get_num_threads() == before
+
+
+@pytest.mark.parametrize(("is_pressed", "wanted"), [(False, 0.02), (True, 4e-4)])
+def test_threads_that_wait_for_each_other_say_nothing_of_one_thread(is_pressed, wanted):
+    graph = dt.function(lambda x: line(x, 2.0, 1.0)).graph(dt.spec((3,)))
+    mine = measurer.Measurer(graph, [(3,)], keeps=False)
+    mine.begin(["numpy"], ahead=0)
+    arm, mine.state.is_pressed, mine.state.widened = mine.state.arms[Strategy("numpy")], is_pressed, True
+    arm.rated = math.log(2e-4)
+    arm.saw([0.02] * 7)
+    mine.consider_threads(arm.strategy, 2)
+    one = mine.state.arms[Strategy("numpy", threads=1)]
+    assert math.exp(one.predicted.mean) == pytest.approx(wanted, rel=0.1)
+
+
+def test_groups_are_foreseen_by_the_first_times_of_a_step():
+    """Check that a step that takes far longer than predicted says so of its groups before they are tried."""
+    graph = dt.function(lambda x: line(x, 2.0, 1.0)).graph(dt.spec((3,)))
+    mine, numpy = measurer.Measurer(graph, [(3,)], keeps=False), Strategy("numpy")
+    mine.begin(["numpy"], ahead=0)
+    mine.allow_groups(32, joins=False)
+    mine.state.current, mine.state.arms[numpy].is_ready = numpy, True
+    group = mine.state.arms[numpy._replace(group=32)]
+    before = group.predicted.seconds
+    for _ in range(measurer.FIRST_CALLS - 1):
+        mine.observe(numpy, 0.02, counts=True)  # more than a call costs
+    assert before < 1e-4 and group.predicted.seconds > 5e-3
 
 
 def test_the_log_has_the_rows_of_the_plan(caplog):

@@ -621,12 +621,14 @@ def test_without_pressure_other_programs_decide(press, chosen):
     assert estimates.champion(state).strategy.engine == chosen
 
 
-def test_a_strategy_that_was_never_tried_gets_slower_as_the_champion_does():
-    state = two(done=100)
-    state.arms[Strategy("new")] = new = Arm(Strategy("new"), Estimate(math.log(0.015), 0.1))
+@pytest.mark.parametrize(("threads", "champion", "wanted"), [(0, 0.04, 0.06), (0, 1.0, 1.5), (1, 1.0, 0.045)])
+def test_a_strategy_that_was_never_tried_gets_slower_as_the_champion_does(threads, champion, wanted):
+    """Check one thread, too: it loses a share of its processor, and never waits for other threads that do."""
+    state, strategy = two(done=100), Strategy("new", threads=threads)
+    state.arms[strategy] = new = Arm(strategy, Estimate(math.log(0.015), 0.1))
     policy.press(state, is_pressed=True)
-    policy.observe(state, Strategy("fast"), 0.04)
-    assert estimates.expected(state, new).seconds == pytest.approx(0.06, rel=0.1)
+    policy.observe(state, Strategy("fast"), champion)
+    assert estimates.expected(state, new).seconds == pytest.approx(wanted, rel=0.1)
 
 
 def test_a_trial_ends_in_its_warm_up_if_that_takes_far_longer_than_foreseen():

@@ -24,6 +24,7 @@ TURN, TURN_SECONDS = 5, 0.25  # counted calls of a turn, at most; and about how 
 HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in its first turn gets no other turn.
 # A challenger whose first call takes longer than the square of that gets no second call.
 WIDE = 0.3  # the spread of guesses, and of estimates after the machine has changed
+SHARED = math.log(3.0)  # of a processor's time other programs take at most so much; one thread waits for no other one
 OFTEN = 0.5  # visits a step: above this, the median of times includes the moves of variables
 
 
@@ -198,7 +199,8 @@ def expected(state: State, arm: Arm) -> Estimate:
     known = estimate(arm, state.widened)
     if not arm.times:
         known = known if arm.aside else whole(state, arm, known)
-        known = known._replace(mean=known.mean + state.slowed)
+        slowed = min(state.slowed, SHARED) if arm.strategy.threads == 1 else state.slowed
+        known = known._replace(mean=known.mean + slowed)
     rate = state.visits / max(state.done, 1)
     if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
         return known

@@ -524,8 +524,8 @@ class MeasuredPlan(Runnable):
         engine, variant, threads, group, other = found.strategy
         if variant or threads or group > 1 or other:
             return []
-        if found.plan.engine.thread_count > 1:
-            self.measurer.consider_threads(found.strategy)
+        if (count := found.plan.engine.thread_count) > 1:
+            self.measurer.consider_threads(found.strategy, count)
         variants = [Strategy(engine, name, threads) for name in found.further_variants()]
         loaded = list(dict.fromkeys(s.engine for s in self.candidates))
         split = [s for s in split_strategies(self.graph, loaded) if engine in (s.engine, s.split)]

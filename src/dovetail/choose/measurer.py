@@ -178,11 +178,10 @@ class Measurer:
             ledger.lose((per_step - before) * strategy.group)
         if best is None or best.strategy != strategy or not counts or is_busy:
             return
-        if len(best.times) >= FIRST_CALLS:
-            if len(best.times) == FIRST_CALLS and strategy.group == 1:
-                self._learn(strategy, estimates.estimate(best).seconds)
-            if len(best.times) == FIRST_CALLS:
-                self._foresee_groups([best] if strategy.group == 1 else [*state.arms.values()])
+        if len(best.times) == FIRST_CALLS and strategy.group == 1:
+            self._learn(strategy, estimates.estimate(best).seconds)
+        if len(best.times) <= FIRST_CALLS:
+            self._foresee_groups([best] if strategy.group == 1 else [*state.arms.values()])
         self._watch(per_step)
 
     def _is_as_before(self) -> bool:
@@ -214,12 +213,13 @@ class Measurer:
         self.state.earlier = max(kept.steps, self.state.earlier)
         for arm in arms:
             strategy = arm.strategy._replace(group=self.group_size)
-            foreseen = None if arm.strategy.group >= self.group_size or arm.problem else self._foreseen_group(arm)
+            is_new = strategy not in self.state.arms
+            is_larger = arm.strategy.group < self.group_size and not arm.problem
+            foreseen = self._foreseen_group(arm, is_new) if is_larger else None
             if foreseen is None:
                 continue
             build = costs.known.build_seconds(strategy.engine, self.work)
             known = None if self._before is None else self._before.arms.get(strategy)
-            is_new = strategy not in self.state.arms
             self.add([Arm(strategy, UNPREDICTED, build)])
             group = self.state.arms[strategy]
             if is_new and known is not None:
@@ -229,15 +229,15 @@ class Measurer:
             group.predicted = _predicted(strategy, kept, foreseen)
             group.rated = arm.foreseen + foreseen.mean - estimates.expected(self.state, arm).mean
 
-    def _foreseen_group(self, arm: Arm) -> Estimate | None:
-        """The estimate of a step in the largest groups; None if nothing is known, or calls are too small a part."""
+    def _foreseen_group(self, arm: Arm, is_new: bool) -> Estimate | None:
+        """The estimate of a step in the largest groups; None if nothing is known, or new ones would save too little."""
         if arm.predicted == UNPREDICTED and not arm.times:
             return None
         step, before, engine = estimates.expected(self.state, arm), arm.strategy.group, arm.strategy.engine
         if self.joins:
             return Estimate(step.mean + (math.log(JOINED) if before == 1 else 0.0), estimates.WIDE)
         call = self._call_of_steps() + costs.known.call_seconds(engine)
-        if (1 - policy.LEAD) * step.seconds > call:
+        if is_new and (1 - policy.LEAD) * step.seconds > call:
             return None
         least = math.exp(costs.known.predict(engine, self.work).mean) - costs.known.call_seconds(engine)
         return estimates.in_groups(step, call * (1 / before - 1 / self.group_size), least)
@@ -267,14 +267,16 @@ class Measurer:
         self.group_size = min(self.group_size, size)
         self.state.arms = {s: arm for s, arm in self.state.arms.items() if s.group <= size}
 
-    def consider_threads(self, strategy: Strategy) -> None:
+    def consider_threads(self, strategy: Strategy, threads: int) -> None:
         """Add a strategy that computes with one thread, if that may be faster.
 
         It may be in loops and in short steps, where threads wait for each other, after times drifted, and if other
-        programs need the processors.
+        programs need the processors.  Then threads may wait so long that their time says nothing of one thread's, so
+        it is predicted as what all of them would take without other programs, one after the other.
 
         Args:
-            strategy: runs the graph with the engine's own number of threads, which is more than one.
+            strategy: runs the graph with the engine's own number of threads.
+            threads: this number, more than one.
         """
         has_loops = self.work.get("recurrent", 0.0) or self.work.get("turns", 0.0)
         base = estimates.estimate(self.state.arms[strategy])
@@ -283,7 +285,8 @@ class Measurer:
             return
         start = costs.known.start_seconds(strategy.engine, self.work)
         arm = self.state.arms[strategy]
-        self.add([Arm(strategy._replace(threads=1), Estimate(base.mean, estimates.WIDE), start, rated=arm.foreseen)])
+        mean = min(base.mean, arm.foreseen + math.log(threads)) if self.state.is_pressed else base.mean
+        self.add([Arm(strategy._replace(threads=1), Estimate(mean, estimates.WIDE), start, rated=arm.foreseen)])
 
     def _watch(self, seconds: float) -> None:
         self._latest = [*self._latest[1 - LATEST :], seconds]
