@@ -247,7 +247,7 @@ def test_sessions_follow_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(plan([X])[0], X + 1)
     session = plan.segments[0].executable.packed.run.library
     assert session is not before and session.get_session_options().intra_op_num_threads == 2
-    assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert session.get_session_options().get_session_config_entry("session.force_spinning_stop") == "1"
 
 
 def test_it_works_in_a_forked_child():

@@ -10,6 +10,7 @@ many after each change.
 
 from __future__ import annotations
 
+import logging
 import math
 import operator
 import os
@@ -22,6 +23,8 @@ import numpy as np
 from dovetail.core.base.table import OPS
 from dovetail.core.engine import Engine, Segment
 from dovetail.core.rules import Rules
+
+logger = logging.getLogger("dovetail.plan")
 
 LARGEST = 1 << 30  # bytes of weights in a model; a message has at most 2 GiB
 
@@ -95,7 +98,17 @@ class Session:
         """The program whose model has these weights as constants."""
         constants = dict(zip(self._weights, weights, strict=False))
         numbers = [number for number in range(len(self._segment.inputs)) if number not in constants]
-        return Program(self._engine.load(self._segment.to("onnx", constants)), numbers, weights)
+        return Program(self._loaded(constants), numbers, weights)
+
+    def _loaded(self, constants: dict[int, np.ndarray]) -> Loaded:
+        """The segment in the library: as the file has it that it was read from, or else as Dovetail writes it."""
+        file = self._segment.file("onnx", constants)
+        if file is not None:
+            try:
+                return self._engine.load(file)
+            except self._engine.errors as error:  # for example, it is of a version that the library does not know
+                logger.info("%s does not take %r as it stands: %s", self._engine.name, self._segment.graph.name, error)
+        return self._engine.load(self._segment.to("onnx", constants))
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         if self._made_for is not self._engine.made_for:
@@ -139,7 +152,7 @@ class ModelEngine(Engine):
         self.made_for = object()
 
     def load(self, model: bytes) -> Loaded:
-        """A model in the library, with `threads` threads that do not spin."""
+        """A model in the library, with `threads` threads that do not spin between calls."""
         raise NotImplementedError
 
     def computes(self, tensor: Any) -> bool:

@@ -53,7 +53,7 @@ class OnnxRuntimeEngine(ModelEngine):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self.threads
         options.log_severity_level = QUIET
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.force_spinning_stop", "1")  # as soon as no call runs
         loaded = LoadedModel(onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]))
         self._loaded.add(loaded)
         return loaded

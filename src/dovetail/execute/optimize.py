@@ -54,6 +54,7 @@ def _optimized_copy(
     graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None, runner: Callable[[Graph], base.Passes]
 ) -> Graph:
     copy = copy_graph(graph)
+    copy.file = graph.file
     prune(copy)
     pin_host_calls(copy, home)
     passes = runner(copy)

@@ -63,7 +63,7 @@ class Segment:
         weights: the numbers of the inputs that are values of variables, which its plan does not assign, and these.
 
     Attributes:
-        graph, place, donated, bodies, part, weights: as given.
+        graph, place, states, donated, bodies, part, weights: as given.
         buffers: the buffers that its operations write into.
 
     Raises:
@@ -85,6 +85,7 @@ class Segment:
             check_static(graph, engine.name)
         self.graph = graph
         self.place = place
+        self.states = states
         self.donated = tuple(donated)
         self.bodies = bodies
         self.part = part
@@ -201,6 +202,22 @@ class Segment:
             problem = f"there is no format {format!r}; there is {', '.join(FORMATS)}. {did_you_mean(format, FORMATS)}"
             raise op_error(ValueError, "segment.to", problem.rstrip())
         return import_module(FORMATS[format]).program(self.graph, known)
+
+    def file(self, format: str, known: Mapping[int, Any] = MappingProxyType({})) -> bytes | None:
+        """The file that its whole graph was read from, with the values that its weights have now.
+
+        A library may compute the file's own operations quicker than what Dovetail writes in their place.
+
+        Args:
+            format, known: as for `to`.
+
+        Returns:
+            The bytes; None if it was read from no such file, if somebody edited it, or if a weight is an input.
+        """
+        model = self.graph.file
+        if model is None or self.states or self.weights.keys() != known.keys():
+            return None
+        return model.file(format)
 
     @property
     def source(self) -> str:

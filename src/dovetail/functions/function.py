@@ -608,6 +608,11 @@ class GraphFunction(FollowingFunction):
         own, names = [t.op.name for t in self._replayed.inputs], super()._argument_names
         return own if len(own) == len(names) else names
 
+    def _recorded(self, *args: Any, **kwargs: Any) -> tuple[Graph, Callable[[list[Tensor]], Any], bool]:
+        graph, rebuild, has_made = super()._recorded(*args, **kwargs)
+        graph.file = None if self._options.passes else self._replayed.file
+        return graph, rebuild, has_made
+
     def _take_edits(self) -> None:
         if self._given_signature is None:
             self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))

@@ -72,6 +72,7 @@ class GraphBase(HasScopes):
     _unknown_shape: Any = None  # the shape of tensors of unknown rank, for programs
     dialect = Dialect()
     changed_ops: list[Operation] | None = None
+    file: Any = None  # the model that it was read from, whose `file` gives the bytes while nobody edits it
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(outer)

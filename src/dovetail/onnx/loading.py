@@ -21,6 +21,7 @@ from dovetail.formats.nodes.waiting import Waits
 from dovetail.formats.onnx.declared import Type
 from dovetail.formats.onnx.model import Model, Output, Read, Unread, of_host, read_model, result_of
 from dovetail.formats.onnx.nodes import Foreign, Weight
+from dovetail.formats.onnx.refreshing import as_it_stands
 from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS
 from dovetail.formats.outside import read_by
@@ -31,6 +32,7 @@ from dovetail.graph.pass_edits import rewire
 from dovetail.passes.resolve import resolve, waits
 from dovetail.saved_model.signatures import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 
+MOST = 1 << 30  # bytes of a file that a library gets as it stands
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ
 
 
@@ -54,6 +56,7 @@ class LoadedModel(OneSignature):
         self.metadata = {one.key: one.value for one in model.proto.metadata_props}
         self._names, self._types = list(model.inputs), list(model.outputs.values())  # in the file
         self._read = model.read({}, {})
+        self._read.graph.file = self
         self._version = self._read.graph.version
         self._placeholders = dict(zip(self._read.inputs, self._read.graph.inputs, strict=True))
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
@@ -62,6 +65,7 @@ class LoadedModel(OneSignature):
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
         self._values = {*self._read.needed, *hosts}  # inputs whose values must be known
         self._warned: set[str] = set()  # inputs whose shapes differ from the declared ones
+        self._latest: Any = None, None  # a call by arrays alone, and what runs calls like it
 
     @property
     def inputs(self) -> list[str]:
@@ -94,6 +98,23 @@ class LoadedModel(OneSignature):
         named, model = (self.inputs, self.outputs), self._model
         is_same = named == (list(model.inputs), list(model.outputs)) and not model.has_shapes
         return is_same and self.graph.version == self._version
+
+    def file(self, format: str) -> bytes | None:
+        """The file with the values that the weights have now, for a library that computes such files.
+
+        Args:
+            format: of the file, "onnx".
+
+        Returns:
+            The bytes; None if the model was edited, takes or gives values that are no tensors of numbers, is of another
+            format, or needs more than a message can have.
+        """
+        is_plain = self._read.inputs == self._names and self._read.results == list(
+            map(Output, range(len(self.outputs)))
+        )
+        if format != "onnx" or not is_plain or not self.is_unedited or self._model.size > MOST:
+            return None
+        return as_it_stands(self._model)
 
     @property
     def ends(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -180,6 +201,10 @@ class LoadedModel(OneSignature):
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[Any]:
         """The results as a list, for values in the order of `inputs`, and others by their names."""
+        is_quick = not kwargs and all(type(value) is np.ndarray for value in args)
+        call = is_quick and (self.graph.version, self.outputs, *[value.shape for value in args])
+        if call and call == self._latest[0]:
+            return self._latest[1].run(args)
         given = dict(zip(self.inputs, args, strict=False)) | dict(kwargs or {})
         twice = [key for key in kwargs or {} if key in self.inputs[: len(args)]]
         others = {key: given.pop(key) for key in self.defaults if key in given and key not in self.inputs}
@@ -189,7 +214,10 @@ class LoadedModel(OneSignature):
             problem = f"it takes {needed}, not {len(args)} values and {', '.join(kwargs or {}) or 'no names'}."
             raise op_error(TypeError, "onnx", problem)
         known = {name: given[key] for key, name in zip(self.inputs, self._names, strict=True)} | others
-        return self._for(known, others).run(known)
+        runnable = self._for(known, others)
+        if call and not self._values and runnable.inputs == self._names:
+            self._latest = call, runnable
+        return runnable.run([known[name] for name in runnable.inputs])
 
     def _for(self, given: Mapping[str, Any], others: Mapping[str, Any]) -> _Runnable:
         """The graph for some values, in which no node waits if that is possible at all.
@@ -296,10 +324,12 @@ class _Runnable:
     """A graph of a model, to be run; `results` are as in `Read`."""
 
     def __init__(self, graph: Graph, inputs: Sequence[str], results: Sequence[Any]) -> None:
-        self._graph, self._inputs, self._results, self._run = graph, inputs, results, function(graph)
+        self.inputs = list(inputs)
+        self._dtypes = [tensor.dtype for tensor in graph.inputs]
+        self._graph, self._results, self._run = graph, results, function(graph)
 
-    def run(self, given: Mapping[str, Any]) -> list[Any]:
-        numbers = [_taken(given[name], t.dtype) for name, t in zip(self._inputs, self._graph.inputs, strict=True)]
+    def run(self, given: Sequence[Any]) -> list[Any]:
+        numbers = [_taken(value, dtype) for value, dtype in zip(given, self._dtypes, strict=True)]
         outputs = self._run(*numbers) if self._graph.outputs else []
         tensors = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         return [_filled(value, tensors) for value in self._results]
@@ -329,6 +359,7 @@ def _resolved(
             if operation.attrs["variable"] is swapped[name]:
                 rewire(graph, operation.outputs[0], fed)
     host = {name: of_host(value) for name, value in values.items() if name not in inputs}
+    graph.file = None if specs or host else read.graph.file
     _, needed = resolve(graph, host)
     results = [_read_now(value, read, graph, host, needed) for value in read.results]
     names = {tensor: name for name, tensor in inputs.items()}

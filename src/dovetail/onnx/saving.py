@@ -19,8 +19,8 @@ from dovetail.formats.nodes.constants import is_tensor
 from dovetail.formats.onnx.ends import Input, Result, results_of
 from dovetail.formats.onnx.keeping import Keeping
 from dovetail.formats.onnx.patching import Patch
-from dovetail.formats.onnx.refreshing import Data, copied, refreshed
-from dovetail.formats.onnx.tensors import FIELDS, data_of, number_of
+from dovetail.formats.onnx.refreshing import Data, copied, fill, refreshed
+from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer
 from dovetail.formats.onnx.written_nodes import NeedsOpset
 from dovetail.formats.wire.libraries import need
@@ -36,8 +36,6 @@ from dovetail.passes.resolve import resolve_wholly
 from dovetail.passes.simplify import simplify
 from dovetail.saved_model.saving import endpoint_of
 
-ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
-SMALL = 1024  # bytes of data that stays in the message
 NEW = ".new"  # behind a variable's name in the name of its new value
 STATE = "dovetail.state"  # the property with the inputs of variables, and the outputs of their new values
 
@@ -228,7 +226,7 @@ def _write(message: Any, data: Data, path: Path, external: bool) -> None:
     name = path.name + ".data"
     with replacing(path.with_name(name)) if external else nullcontext() as beside:
         for proto, array in data:
-            _fill(proto, array, beside, name)
+            fill(proto, array, beside, name)
     with replacing(path) as file:
         file.write(message.SerializeToString())
 
@@ -269,24 +267,6 @@ def _free(name: str, names: set[str]) -> str:
         free = f"{name}_{number}"
     names |= {free, free + NEW}
     return free
-
-
-def _fill(proto: Any, array: np.ndarray, beside: Any, name: str) -> None:
-    """Give a message of a tensor its data; large data goes to the file `beside`, if it is not None."""
-    for field in ("external_data", "data_location", "raw_data", *FIELDS.values(), "int32_data"):
-        proto.ClearField(field)
-    if array.dtype.hasobject:
-        proto.string_data.extend(str(text).encode() for text in array.reshape(-1))
-        return
-    values = data_of(array)
-    if beside is None or len(values) <= SMALL:
-        proto.raw_data = values.tobytes()
-        return
-    beside.write(b"\0" * (-beside.tell() % ALIGNED))
-    proto.data_location = type(proto).EXTERNAL
-    for key, value in (("location", name), ("offset", beside.tell()), ("length", len(values))):
-        proto.external_data.add(key=key, value=str(value))
-    beside.write(values.data)
 
 
 LoadedModel.saver = staticmethod(save)

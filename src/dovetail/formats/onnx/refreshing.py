@@ -10,7 +10,10 @@ import numpy as np
 from dovetail.formats.onnx.encoding import attribute
 from dovetail.formats.onnx.model import Model
 from dovetail.formats.onnx.nodes import named_parts, parts_of
-from dovetail.formats.onnx.tensors import CARRIERS, Tensors, number_of
+from dovetail.formats.onnx.tensors import CARRIERS, FIELDS, Tensors, data_of, number_of
+
+ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
+SMALL = 1024  # bytes of data that stays in the message
 
 Data = list[tuple[Any, np.ndarray]]  # messages of tensors, and the arrays whose data they are to have
 
@@ -51,6 +54,32 @@ def refreshed(model: Model, message: Any, external: bool, others: Collection[str
                 graph.sparse_initializer.remove(sparse)
                 data.append((graph.initializer.add(name=name, dims=now.shape, data_type=number_of(now.dtype)), now))
     return data
+
+
+def as_it_stands(model: Model) -> bytes:
+    """The bytes of a model that nobody edited, with the values that its weights have now."""
+    message = copied(model.proto)
+    for proto, array in refreshed(model, message, external=False):
+        fill(proto, array)
+    return message.SerializeToString()
+
+
+def fill(proto: Any, array: np.ndarray, beside: Any = None, name: str = "") -> None:
+    """Give a message of a tensor its data; large data goes to the file `beside`, if it is not None."""
+    for field in ("external_data", "data_location", "raw_data", *FIELDS.values(), "int32_data"):
+        proto.ClearField(field)
+    if array.dtype.hasobject:
+        proto.string_data.extend(str(text).encode() for text in array.reshape(-1))
+        return
+    values = data_of(array)
+    if beside is None or len(values) <= SMALL:
+        proto.raw_data = values.tobytes()
+        return
+    beside.write(b"\0" * (-beside.tell() % ALIGNED))
+    proto.data_location = type(proto).EXTERNAL
+    for key, value in (("location", name), ("offset", beside.tell()), ("length", len(values))):
+        proto.external_data.add(key=key, value=str(value))
+    beside.write(values.data)
 
 
 def _now(model: Model, title: str, array: np.ndarray) -> np.ndarray:
