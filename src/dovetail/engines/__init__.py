@@ -4,7 +4,12 @@ from dovetail.core.engines.engine_registry import BuiltIn
 
 BUILT_IN = {
     "numpy": BuiltIn("dovetail.engines.numpy", "numpy", "pip install numpy"),
-    "torch": BuiltIn("dovetail.engines.torch", "torch", "pip install torch", ("torch", "torch:Tensor")),
+    "torch": BuiltIn(
+        "dovetail.engines.torch",
+        "torch",
+        "pip install torch",
+        ("torch", "torch:Tensor", "dovetail.engines.torch.dimensions:Dimensions"),
+    ),
     "jax": BuiltIn(
         "dovetail.engines.jax",
         "jax",

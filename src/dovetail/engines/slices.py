@@ -84,12 +84,13 @@ def block(start: Any, size: Sequence[int], shape: Sequence[int]) -> tuple[slice,
     return tuple(slice(at, at + n) for at, n in zip(starts, size, strict=True))
 
 
-def rows(indices: Any, dims: Sequence[int]) -> Any:
+def rows(indices: Any, dims: Sequence[int], is_checked: bool = True) -> Any:
     """Positions on several axes as row numbers of the tensor in which these axes are one.
 
     Args:
         indices: signed integers of shape (…, len(dims)), in an array of any library.
         dims: the sizes of the axes.
+        is_checked: whether the positions have numbers, which can be checked.
 
     Raises:
         IndexError: a position is out of range.
@@ -103,7 +104,8 @@ def rows(indices: Any, dims: Sequence[int]) -> Any:
     for axis, dim in enumerate(dims):
         position = indices[..., axis]
         position = position + (position < 0) * dim
-        check_range(position, dim, axis)
+        if is_checked:
+            check_range(position, dim, axis)
         numbers = numbers * dim + position
     return numbers
 

@@ -53,7 +53,7 @@ def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segme
     require_claimed(optimized, place)
     segment = Segment(optimized, place)
     # A kept segment keeps its buffers, too.  Only rules with `out=` need buffers, and no library that traces has these.
-    if not engine.out_rules and not any(part is _UNKNOWN for part in key):
+    if engine.outlives_traces and not engine.out_rules and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:
             _segments.clear()
         _segments[key] = segment

@@ -2,7 +2,8 @@
 
 A saved model names Dovetail's Keras operations, and Keras finds only registered ones.  TensorFlow rewrites the code of
 all functions that a `tf.function` calls, except excluded ones, and accepts tensors of registered types only.  So the
-hooks register Dovetail with both libraries, in whatever order the user imports them.
+hooks register Dovetail with both libraries, in whatever order the user imports them.  Torch's compilers take a function
+as it is only if it is registered; torch imports them when a program first uses one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-COMPANIONS = {"keras": "dovetail.interop.keras.stock", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
+COMPANIONS = {  # library → module
+    "keras": "dovetail.interop.keras.stock",
+    "tensorflow": "dovetail.interop.tensorflow",
+    "torch._dynamo": "dovetail.interop.torch_compilers",
+}
 WANTED: dict[str, Callable[[Any], bool]] = {  # older versions, and Keras on Dovetail itself, get no companion
     "keras": lambda keras: hasattr(keras, "Operation") and keras.config.backend() != "dovetail",
     "tensorflow": lambda tensorflow: hasattr(tensorflow, "function"),
+    "torch._dynamo": lambda dynamo: hasattr(dynamo, "allow_in_graph"),
 }
 
 

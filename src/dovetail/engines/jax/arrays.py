@@ -15,13 +15,13 @@ from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.core.values.shapes import shape_of_nothing
 from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
-from dovetail.engines.jax.dimensions import Dimension, shape_of
+from dovetail.engines.jax.dimensions import Dimensions
 from dovetail.engines.jax.executable import with_64_bits
 from dovetail.engines.jax.tables import rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
-rules("Shape", layers=(NATIVE,))(shape_of)
+rules("Shape", layers=(NATIVE,))(lambda x: Dimensions.of_shape(x.shape))
 rules["Reshape"] = lambda x, shape: jnp.reshape(x, shape_of_nothing(x.shape, shape) if 0 in x.shape else shape)
 rules["Identity"] = lambda x: x
 rules["StopGradient"] = lax.stop_gradient
@@ -196,5 +196,5 @@ rules.by_table.add("TensorScatterMul")
 
 @rules("StridedSlice", layers=(NATIVE,))
 def _(x: Any, *where: Any) -> Any:
-    symbolic = any(isinstance(dim, Dimension) for dim in (*x.shape, *where[0], *where[1]))
+    symbolic = any(isinstance(dim, Dimensions.symbolic) for dim in (*x.shape, *where[0], *where[1]))
     return x[slices.entries(*where)] if symbolic else _strided_slice(x, *where)

@@ -16,7 +16,7 @@ from jax.experimental import io_callback
 
 from dovetail.core.base.hooks import hooks
 from dovetail.core.base.optional_api import optional_api
-from dovetail.core.dtypes import DType, native_to_dtype
+from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment
 from dovetail.core.engines.accumulation import PRODUCTS
 from dovetail.core.engines.control_flow import Control, Values
@@ -34,9 +34,10 @@ from dovetail.engines.jax.devices import (
     require_whole,
     told,
 )
-from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
+from dovetail.engines.jax.dimensions import Dimensions
 from dovetail.engines.jax.executable import Executable, Executables, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
+from dovetail.engines.symbolic_dimensions import OnDimensions, with_dimensions
 
 if TYPE_CHECKING:
     from dovetail.core.values.spec import TensorSpec
@@ -115,7 +116,7 @@ class JaxEngine(Engine):
     _require_whole = staticmethod(require_whole)
 
     def owns_type(self, kind: type) -> bool:
-        return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
+        return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimensions.symbolic)
 
     @with_64_bits
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
@@ -193,7 +194,7 @@ class JaxEngine(Engine):
         return NativeJaxEngine(rules)
 
     def native_rule(self, name: str, rule: Rule) -> Rule:
-        return rule if name == "Shape" else with_dimensions(name, rule)
+        return rule if name == "Shape" else with_dimensions(name, rule, Dimensions)
 
     def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         rule = super().rule_for(operation, layer, preferred)
@@ -252,23 +253,9 @@ class JaxEngine(Engine):
         return jax.checkpoint(function)(*args)
 
 
-class NativeJaxEngine(JaxEngine):
+class NativeJaxEngine(OnDimensions, JaxEngine):
     """JAX on its users' own values, whose shapes may have unknown dimensions."""
 
+    dimensions = Dimensions
     static_shapes = False
     native_dtype_of = staticmethod(operator.attrgetter("dtype"))
-
-    def shape(self, value: Any) -> Any:
-        if isinstance(value, Dimension):
-            return ()
-        shape = value.shape
-        return shape if {*map(type, shape)} <= {int} else known(shape)
-
-    def dtype(self, value: Any) -> DType:
-        return native_to_dtype(as_dimensions(value).dtype)
-
-    def to_ints(self, value: Any) -> Any:
-        value = as_dimensions(value)
-        if not isinstance(value, Dimensions):
-            return super().to_ints(value)
-        return tuple(dim if type(dim) is int else Dimensions(dim) for dim in value.array.reshape(-1).tolist())

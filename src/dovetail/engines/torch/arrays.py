@@ -11,6 +11,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.rules import WITH_OUT, Rule
 from dovetail.core.values.shapes import shape_of_nothing
 from dovetail.engines import slices
+from dovetail.engines.torch.dimensions import Dimensions
 from dovetail.engines.torch.tables import new_device, or_numpy, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -23,6 +24,8 @@ rules["BroadcastTo"] = torch.broadcast_to
 
 @rules("Shape")
 def _(x: Any) -> Any:
+    if torch.compiler.is_compiling():  # a tensor would have no number there
+        return Dimensions(x.shape)
     return torch.tensor(x.shape, dtype=torch.int32)
 
 
@@ -108,16 +111,24 @@ def _(x: Any, start: Any, updates: Any) -> Any:
     return written
 
 
+def _located(shape: Any, *where: Any) -> Any:
+    if not torch.compiler.is_compiling():
+        return slices.located(shape, *where)
+    index = slices.entries(*where)  # sizes that are not known yet are in no cache
+    is_forward = all(entry.step > 0 for entry in index if isinstance(entry, slice))
+    return (index, ()) if is_forward else slices.forward(index, shape)
+
+
 @or_numpy("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
-    index, flipped = slices.located(x.shape, *where)
+    index, flipped = _located(x.shape, *where)
     part = x[index]
     return part.flip(flipped) if flipped else part
 
 
 @rules("StridedSliceGrad")
 def _(g: Any, shape: Any, *where: Any) -> Any:
-    index, flipped = slices.located(shape, *where)
+    index, flipped = _located(shape, *where)
     whole = g.new_zeros(shape)
     whole[index] = g.flip(flipped) if flipped else g
     return whole
@@ -138,7 +149,8 @@ def _(x: Any, indices: Any, axis: int) -> Any:
 @or_numpy("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
-    if not positions.is_cuda:  # CUDA checks by itself, and this check would wait for it
+    # CUDA checks by itself, and this check would wait for it; torch's compilers know no numbers.
+    if not positions.is_cuda and not torch.compiler.is_compiling():
         slices.check_range(positions, x.shape[axis], axis)
     return torch.take_along_dim(x, positions, axis)
 
@@ -161,9 +173,10 @@ def _(x: Any, indices: Any, updates: Any) -> Any:
 def _scatter(write: Rule) -> Rule:
     def rule(x: Any, indices: Any, updates: Any) -> Any:
         depth = indices.shape[-1]
-        rows = slices.rows(indices.long(), x.shape[:depth]).reshape(-1)
+        is_checked = not torch.compiler.is_compiling()  # torch's compilers know no numbers
+        rows = slices.rows(indices.long(), x.shape[:depth], is_checked).reshape(-1)
         flat = x.reshape(math.prod(x.shape[:depth]), -1) if x.numel() else x.flatten(0, depth - 1)
-        return write(flat, rows, updates.reshape(len(rows), *flat.shape[1:])).reshape(x.shape)
+        return write(flat, rows, updates.reshape(rows.shape[0], *flat.shape[1:])).reshape(x.shape)
 
     return rule
 
@@ -206,7 +219,7 @@ def _(sequence: Any, values: Any, side: str) -> Any:
 
 @rules("TopKV2")
 def _(x: Any, k: int) -> Any:
-    if x.is_floating_point() and k:
+    if x.is_floating_point() and k and not torch.compiler.is_compiling():
         values, indices = torch.topk(x, k)
         if not _has_ties(x, values):  # torch.topk takes any of them
             return values, indices.int()

@@ -16,12 +16,17 @@ from dovetail.core.dtypes import FLOAT8S, DType, as_dtype
 from dovetail.core.engine import Engine, Segment
 from dovetail.core.engines.accumulation import PRODUCTS
 from dovetail.core.engines.allocation import lent_bytes
+from dovetail.core.engines.control_flow import Body, HostControl, Values
+from dovetail.core.rules import Rule, Rules
+from dovetail.engines.symbolic_dimensions import OnDimensions, with_dimensions
+from dovetail.engines.torch.dimensions import Dimensions
 from dovetail.engines.torch.tables import native_device, new_device
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 _OF_ML_DTYPES = frozenset(as_dtype(name).numpy for name in _NOT_NUMPYS)
 
 _REPORTED = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")  # of torch.cuda
+_FEW = 32  # elements of an array that may be a shape
 _REQUIRES_GRAD = attrgetter("requires_grad")
 
 
@@ -33,6 +38,7 @@ class TorchEngine(Engine):
     array_key = staticmethod(attrgetter("shape", "dtype"))
     consumes = True
     prefers_cpu = True
+    outlives_traces = False
     strategies = {"": (), **({"benchmark": ("benchmark",)} if torch.cuda.is_available() else {})}  # noqa: RUF012
     accumulates = frozenset(
         (
@@ -81,7 +87,7 @@ class TorchEngine(Engine):
         return value.to(native_device(device))
 
     def owns_type(self, kind: type) -> bool:
-        return issubclass(kind, torch.Tensor)
+        return issubclass(kind, torch.Tensor | Dimensions | torch.SymInt)
 
     def native_dtype(self, dtype: DType) -> Any:
         return getattr(torch, dtype)
@@ -147,6 +153,20 @@ class TorchEngine(Engine):
             torch.cuda.synchronize(value.device)
 
     _truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
+
+    def _host_control(self) -> HostControl:
+        return _TorchControl(self.unstack, self.stack, self._stack_nothing, self._truth)
+
+    def _make_native(self, rules: Rules) -> Engine:
+        return NativeTorchEngine(rules)
+
+    def native_rule(self, name: str, rule: Rule) -> Rule:
+        return rule if name == "Shape" else with_dimensions(name, rule, Dimensions)
+
+    is_tracing = staticmethod(torch.compiler.is_compiling)
+
+    def fresh_key(self, seed: int) -> Any:
+        return torch.randint(-(2**31), 2**31, (2,), dtype=torch.int32) if torch.compiler.is_compiling() else None
 
     def unstack(self, value: Any) -> Any:
         return value.unbind()
@@ -221,6 +241,34 @@ class TorchEngine(Engine):
         return torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False)
 
 
+class NativeTorchEngine(OnDimensions, TorchEngine):
+    """PyTorch on its users' own values, whose shapes may have unknown dimensions."""
+
+    dimensions = Dimensions
+
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
+        if dtype == "int32" and np.size(value) <= _FEW and torch.compiler.is_compiling():
+            return Dimensions(value)  # a tensor would have no number there, and shapes may be computed from it
+        return super().asarray(value, dtype, device)
+
+    def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
+        return value if type(value) is Dimensions else super().owned(value, given)
+
+    def number(self, value: Any, native_dtype: Any) -> Any:
+        if torch.compiler.is_compiling() and type(value) in self._absorbed.get(native_dtype, ()):
+            return self.asarray(value, as_dtype(native_dtype))  # not kept, as `outlives_traces` says
+        return super().number(value, native_dtype)
+
+
+class _TorchControl(HostControl):
+    """Python's control flow.  Torch's compilers know no numbers: both branches run there, and the condition picks."""
+
+    def cond(self, condition: Any, then_branch: Body, else_branch: Body) -> Values:
+        if not torch.compiler.is_compiling():
+            return super().cond(condition, then_branch, else_branch)
+        return [torch.where(condition, *both) for both in zip(then_branch(), else_branch(), strict=True)]
+
+
 def _shared(array: np.ndarray) -> torch.Tensor:
     """A tensor in the memory of an array."""
     if array.dtype in _OF_ML_DTYPES:
@@ -234,7 +282,7 @@ def _share_memory(result: torch.Tensor, given: torch.Tensor) -> bool:
     try:
         start = result.untyped_storage().data_ptr()
         return start != 0 and start == given.untyped_storage().data_ptr()
-    except NotImplementedError:  # tensors without memory of their own, as in `torch.func`, or sparse
+    except (NotImplementedError, RuntimeError):  # tensors without memory, as in `torch.func`, `torch.export`, or sparse
         return result._is_view()
 
 

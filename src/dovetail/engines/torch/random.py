@@ -14,7 +14,8 @@ from dovetail.engines.torch.tables import rules
 
 @rules("StatelessRandomUniformFullInt")
 def _(key: Any, shape: Any, counter: Any, part: Any) -> Any:
-    if key.device.type == "cpu":  # the CPU is faster with blocks that stay in its cache
+    # The CPU is faster with blocks that stay in its cache; torch's compilers know no numbers.
+    if key.device.type == "cpu" and not torch.compiler.is_compiling():
         given = (None if x is None else x.numpy() for x in (counter, part))
         return torch.from_numpy(threefry.on_host(key.numpy(), shape, *given))
     x0, is_first = threefry.first_words(partial(torch.arange, device=key.device), torch.where, shape, part)
