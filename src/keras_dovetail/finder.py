@@ -32,6 +32,7 @@ FOLLOWED = {
     "keras": "keras_dovetail.kinds:register_kinds",
     "keras.src.backend.common.dtypes": "keras_dovetail.settings:keep_floatx",
     "keras.src.callbacks.tensorboard": "keras_dovetail.src.tensorboard:write_by_dovetail",
+    "keras.src.dtype_policies.dtype_policy": "keras_dovetail.src.tensors:unwrap_inputs",
     "keras.src.distribution.distribution_lib": "keras_dovetail.src.parallel.layouts:undo_at_end",
     "keras.src.export.onnx": "keras_dovetail.onnx_export:write_by_dovetail",
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",

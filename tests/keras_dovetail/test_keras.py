@@ -23,6 +23,7 @@ MODULES = tuple(
         "group",
         "numerics",
         "foreign",
+        "foreign_values",
         "generation",
         "optimizer",
         "seeds",

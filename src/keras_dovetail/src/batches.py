@@ -55,7 +55,7 @@ class Batches(EpochIterator):
     """
 
     def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
-        x = adapted(x, options)
+        x, options = adapted(x, options)
         if shards.reads_all():
             same_random_state()
         with shards.reading_all() if shards.is_shared() else nullcontext():

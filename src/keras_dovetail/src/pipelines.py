@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator
 from typing import Any
 
+from dovetail.core.values.foreign import densified, note_dense
 from dovetail.interop.privates import DataAdapter, data_adapter_utils, tree
+from keras_dovetail.src.tensors import each_leaf
 
 
 class Pipeline(DataAdapter):
@@ -47,15 +50,29 @@ class Pipeline(DataAdapter):
         return size
 
 
-def adapted(x: Any, options: Mapping[str, Any]) -> Any:
-    """Data for Keras' iterator with other arguments: an adapter of a dataset, or the data as they are.
+DATA = ("y", "sample_weight")  # the options that are data, too
+
+
+def adapted(x: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Data and the other arguments for Keras' iterator: an adapter of a dataset, or the data, dense.
+
+    Sparse values become dense, also those among the options; of SciPy's, Keras makes each batch dense.
 
     Raises:
         ValueError: targets or weights stand beside a dataset, which has its own.
     """
     if not (type(x).__module__.startswith("dovetail.") and hasattr(x, "as_numpy_iterator")):
-        return x
-    for name in ("y", "sample_weight"):
+        dense = {name: each_leaf(_sliceable, options.get(name)) for name in DATA}
+        return each_leaf(_sliceable, x), options | dense
+    for name in DATA:
         if options.get(name) is not None:
             raise ValueError(f"When x is a tf.data.Dataset, leave {name} out: the dataset gives (x, y, sample_weight).")
-    return Pipeline(x, options.get("class_weight"))
+    return Pipeline(x, options.get("class_weight")), options
+
+
+def _sliceable(value: Any) -> Any:
+    """A part of data as Keras cuts batches out of it."""
+    if not data_adapter_utils.is_scipy_sparse(value):
+        return densified(value)
+    note_dense(value)
+    return sys.modules["scipy"].sparse.csr_array(value)  # its batches become arrays; of other classes, matrices

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,16 @@ def shape(x: Any) -> tuple[Any, ...]:
 def cast(x: Any, dtype: Any) -> Any:
     """The value as a tensor of another dtype."""
     return convert_to_tensor(x, dtype)
+
+
+def unwrap_inputs(module: ModuleType) -> None:
+    """Let layers take sparse values of other libraries; of values without `__array__`, Keras makes no tensors.
+
+    Args:
+        module: `keras.src.dtype_policies.dtype_policy`, which has just been imported.
+    """
+    policy: Any = module.DTypePolicy
+    convert = policy.convert_input
+    policy.convert_input = functools.wraps(convert)(
+        lambda self, x, *args, **kwargs: convert(self, unwrapped(x), *args, **kwargs)
+    )

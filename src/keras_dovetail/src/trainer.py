@@ -14,6 +14,7 @@ import numpy as np
 import dovetail
 from dovetail.core.base.garbage import NoGarbageCollection
 from dovetail.core.engines.collectives import WORLD
+from dovetail.core.values.foreign import densified
 from dovetail.interop.privates import (
     BaseTrainer,
     CallbackList,
@@ -331,8 +332,9 @@ def _capped(epochs: int) -> int:
 
 
 def _as_batch(*parts: Any) -> tuple[Any, ...]:
-    """The parts of a single batch, as arrays or tensors."""
-    return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
+    """The parts of a single batch, as arrays or tensors, which are dense."""
+    dense = each_leaf(densified, parts)
+    return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), dense)
 
 
 def _last(found: Iterable[Any]) -> Any:

@@ -185,6 +185,8 @@ def describe(value: Any) -> str:
         return _described(value)
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply to be shown"
+    except RuntimeError:  # torch's nested tensors have no shape
+        return f"a {type(value).__name__}"
 
 
 def _described(value: Any) -> str:

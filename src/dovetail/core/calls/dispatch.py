@@ -23,6 +23,7 @@ from dovetail.core.calls.infer_call import infer
 from dovetail.core.engines.collectives import COLLECTIVES
 from dovetail.core.engines.engine_registry import current_engine
 from dovetail.core.tensor import Tensor
+from dovetail.core.values import foreign as foreign  # the kinds of values of other libraries
 from dovetail.core.values.arguments import (
     as_tensor,
     conversions,

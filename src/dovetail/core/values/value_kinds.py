@@ -237,7 +237,11 @@ class _Native(ValueKind):
 
     def describe(self, value: Any, key: list[Any]) -> Any:
         engine = owner_of_type(type(value)).native
-        shape = engine.shape(value)
+        try:
+            shape = engine.shape(value)
+        except RuntimeError:
+            engine.dense(value)  # a ragged one has no shape
+            raise
         key += (type(value), engine.native_dtype_of(value), shape)
         return None if shape is None or None in shape else engine
 
@@ -264,7 +268,8 @@ class _Native(ValueKind):
         return f"a {kind} is differentiated by its own library; for a tape make it a Tensor with ops.convert."
 
     def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
-        return Tensor(value, owner_of_type(type(value)).native)
+        native = owner_of_type(type(value)).native
+        return Tensor(native.dense(value), native)
 
     def owned(self, value: Any) -> Any:
         return owner_of_type(type(value)).native.owned(value)
@@ -299,7 +304,7 @@ def default_graph() -> Any:
 
 HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
 
-KINDS: dict[type, ValueKind] = {Tensor: EAGER}
+KINDS: dict[Any, ValueKind] = {Tensor: EAGER}  # by type, or by the text "module:class" of one
 PLAIN = (
     bool,
     int,
@@ -319,9 +324,13 @@ PLAIN = (
 KINDS.update(dict.fromkeys(PLAIN, HOST))
 
 
-def register(value_type: type, kind: ValueKind) -> None:
-    """Register the kind of the values of a type."""
+def register(value_type: type | str, kind: ValueKind) -> None:
+    """Register the kind of the values of a type; "module:class" is one whose library need not be imported."""
     KINDS[value_type] = kind
+
+
+def _registered(value_type: type) -> ValueKind | None:
+    return KINDS.get(value_type) or KINDS.get(f"{value_type.__module__}:{value_type.__qualname__}")
 
 
 def kind_of(value: Any) -> ValueKind:
@@ -329,7 +338,7 @@ def kind_of(value: Any) -> ValueKind:
     value_type = type(value)
     kind = KINDS.get(value_type)
     if kind is None:
-        kind = next((KINDS[base] for base in value_type.__mro__ if base in KINDS), HOST)
+        kind = next(filter(None, map(_registered, value_type.__mro__)), HOST)
         if kind is HOST and owner_of_type(value_type) is not None:
             kind = NATIVE
         if kind is HOST and value_type.__module__ not in ("builtins", "numpy"):

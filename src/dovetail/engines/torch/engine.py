@@ -18,6 +18,7 @@ from dovetail.core.engines.accumulation import PRODUCTS
 from dovetail.core.engines.allocation import lent_bytes
 from dovetail.core.engines.control_flow import Body, HostControl, Values
 from dovetail.core.rules import Rule, Rules
+from dovetail.core.values.foreign import note_dense, refuse_ragged
 from dovetail.engines.symbolic_dimensions import OnDimensions, with_dimensions
 from dovetail.engines.torch.dimensions import Dimensions
 from dovetail.engines.torch.tables import native_device, new_device
@@ -184,6 +185,14 @@ class TorchEngine(Engine):
 
     def plain(self, value: Any) -> Any:
         return value.resolve_conj().resolve_neg()
+
+    def dense(self, value: Any) -> Any:
+        if value.is_nested:
+            refuse_ragged(value, "to_padded_tensor(0.0)")
+        if value.layout is torch.strided:
+            return value
+        note_dense(value)
+        return value.to_dense()
 
     def from_dlpack(self, value: Any) -> Any:
         if _runs_backwards(value):  # torch would end the process
