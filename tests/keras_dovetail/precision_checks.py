@@ -6,6 +6,7 @@ On Dovetail the process prints the losses of each engine, else of the backend: {
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import contextmanager
 
 ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
@@ -32,9 +33,9 @@ def model():
     return made
 
 
-def trained(made, optimizer, epochs=3):
+def trained(made, optimizer, epochs=3, x=X):
     made.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return made.fit(X, Y, batch_size=16, epochs=epochs, verbose=0, shuffle=False).history["loss"]
+    return made.fit(x, Y, batch_size=16, epochs=epochs, verbose=0, shuffle=False).history["loss"]
 
 
 @contextmanager
@@ -76,6 +77,25 @@ def case_float8():
         scale = made.layers[0].inputs_scale
         assert float(made.layers[0].inputs_amax_history.numpy().max()) > 0
         return [*found, float(scale.numpy().max())]
+
+
+def case_lora_on_int4():
+    """Losses of an embedding in 4 bits that LoRA adapts, and predictions of the model in a file."""
+    embedding, random = layers.Embedding(32, 16), np.random.default_rng(1)
+    words = random.integers(0, 32, (48, 4))
+    made = keras.Sequential([keras.Input((4,), dtype="int32"), embedding, layers.Flatten(), layers.Dense(3)])
+    for weight in made.weights:
+        weight.assign(random.normal(size=weight.shape, scale=0.3))
+    embedding.quantize("int4")
+    embedding.enable_lora(2)
+    embedding.lora_embeddings_a.assign(random.normal(size=(32, 2)))
+    found = trained(made, keras.optimizers.SGD(0.5), x=words)
+    assert len(made.trainable_weights) == 4
+    with tempfile.TemporaryDirectory() as folder:
+        made.save(f"{folder}/model.keras")
+        loaded = keras.saving.load_model(f"{folder}/model.keras")
+    assert loaded.layers[0].lora_enabled
+    return [*found, *np.ravel(loaded.predict(words[:2], verbose=0))]
 
 
 def _in_floatx(name):

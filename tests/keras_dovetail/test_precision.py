@@ -12,7 +12,7 @@ from tests.libraries import checks_of, require
 for library in ("keras", "jax", "torch", "tensorflow"):
     require(library, "Keras on Dovetail is compared with Keras on jax")
 MODULE = "tests.keras_dovetail.precision_checks"
-TOLERANCES = {"float16": 2e-3, "bfloat16": 5e-3, "float8": 5e-3, "float64": 1e-5}  # some steps of each type
+TOLERANCES = {"float16": 2e-3, "bfloat16": 5e-3, "float8": 5e-3, "float64": 1e-5, "int4": 1e-4}  # some steps
 
 
 @pytest.mark.parametrize("engine", ENGINES)

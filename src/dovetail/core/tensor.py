@@ -134,8 +134,8 @@ class Tensor(Operators):
         array([ 8., 11.], dtype=float32)
     """
 
-    # Keras notes on a tensor the mask of its padding, and the layer that made it.
-    __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value")
+    # Keras notes on a tensor the mask of its padding, the layer that made it, and whether it is trained.
+    __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value", "trainable")
 
     op, graph, consumers = _OfGraphs(), _OfGraphs(), _OfGraphs()
 
