@@ -689,6 +689,50 @@ def program_layers_follow_the_learning_phase_that_is_set():
     return found
 
 
+# -- cells of recurrent layers in other layers ------------------------------------------------------------------------
+
+
+class Gated(layers.Layer):
+    """A layer of graphs that updates the states of nodes by a cell, as spektral's GatedGraphConv does."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def build(self, input_shape):
+        self.cell.build(input_shape)
+        self.built = True
+
+    def call(self, inputs):
+        output = inputs
+        for _ in range(2):
+            output = self.cell(output + inputs, [output])[0]
+        return output
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
+def program_cells_on_the_nodes_of_graphs():
+    """Losses and outputs of cells whose inputs have the shape (graphs, nodes, features)."""
+    random, found = np.random.default_rng(2), []
+    x, y = (random.normal(size=(6, 5, 3)).astype("float32") for _ in range(2))
+    for cell in (
+        layers.GRUCell(3),
+        layers.GRUCell(3, reset_after=False),
+        layers.GRUCell(3, use_bias=False, recurrent_dropout=0.2),
+        layers.GRUCell(3, implementation=1),
+        layers.SimpleRNNCell(3),
+    ):
+        model = keras.Sequential([layers.Input((5, 3)), Gated(cell)])
+        with_weights(model)
+        model.compile("sgd", "mse")
+        found += [model.predict(x, verbose=0).ravel().tolist()]
+        if not cell.recurrent_dropout:
+            found += model.fit(x, y, epochs=2, shuffle=False, verbose=0).history["loss"]
+    return found
+
+
 # -- Nadam ------------------------------------------------------------------------------------------------------------
 
 

@@ -81,6 +81,7 @@ def patches() -> Iterable[Patch]:
         inbound_nodes=Own(lambda self: self._inbound_nodes),
         outbound_nodes=Own(lambda self: self._outbound_nodes),
     )
+    yield Patch(keras.layers.GRUCell, "call", recurrent.by_rows(keras.layers.GRUCell.call))
     yield Patch(keras.layers.Wrapper, "weights", property(_of_the_layer_first))
     yield Patch(keras.layers.InputLayer, "input", property(lambda self: self.output))
     yield from methods(

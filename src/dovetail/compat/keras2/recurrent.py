@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import keras
 import numpy as np
 
 from dovetail import backend as K
+from dovetail.interop.privates import tree
 
 
 class _Kind(type(keras.layers.Layer)):  # type: ignore[misc]  # mypy takes no computed class
@@ -204,3 +206,27 @@ def time_distributed_dense(
 
 
 _time_distributed_dense = time_distributed_dense
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
+
+def by_rows(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the call of `GRUCell`, which takes matrices alone in Keras 3: inputs of higher rank become rows.
+
+    Layers of graphs call a cell on the nodes of each graph, (batch, nodes, features).
+    """
+
+    @functools.wraps(call)
+    def of_rows(self: Any, inputs: Any, states: Any, training: Any = False) -> Any:
+        if len(inputs.shape) == 2:
+            return call(self, inputs, states, training)
+        leading = keras.ops.shape(inputs)[:-1]
+        output, after = call(self, _rows(inputs), tree.map_structure(_rows, states), training)
+        return tree.map_structure(lambda rows: keras.ops.reshape(rows, (*leading, self.units)), (output, after))
+
+    return of_rows
+
+
+def _rows(x: Any) -> Any:
+    return keras.ops.reshape(x, (-1, x.shape[-1]))
