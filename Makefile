@@ -166,11 +166,11 @@ OTHERS := .venv-engines
 INSTALL_OTHERS := $(PYTHON) -m pip --python $(OTHERS)/bin/python install --quiet --disable-pip-version-check --constraint constraints-engines.txt
 
 test-engines: $(OTHERS)/done  ## the tests of OpenVINO, in an environment of its own
-	$(ONE_THREAD) $(OTHERS)/bin/python -m pytest --quiet tests/engines/test_openvino.py $(ARGS)
+	$(ONE_THREAD) $(OTHERS)/bin/python -m pytest --quiet tests/engines/test_openvino.py tests/keras_dovetail/test_export.py -k openvino $(ARGS)
 
 $(OTHERS)/done: pyproject.toml constraints-engines.txt
 	$(PYTHON) -m venv --without-pip $(OTHERS)
-	$(INSTALL_OTHERS) --editable '.[openvino]' hypothesis pytest
+	$(INSTALL_OTHERS) --editable '.[keras,openvino]' hypothesis pytest
 	@touch $@
 
 # Flower has an environment of its own, since it asks for other versions of protobuf and of other libraries.

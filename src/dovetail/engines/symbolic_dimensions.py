@@ -7,7 +7,7 @@ op gets an array instead, whose numbers are known when the program runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -119,7 +119,7 @@ def with_dimensions(name: str, rule: Rule, kind: type[Dimensions]) -> Rule:
         args = tuple(_as_shape(a) if i in shapes else a for i, a in enumerate(args))
         if name in CARRIES_NAN:
             try:
-                return _on_elements(name, args, kind)
+                return kind(on_elements(name, list(map(_elements, args))))
             except (TypeError, ValueError, RuntimeError):  # an undecided comparison, or an array without integers
                 pass
         return rule(*map(_as_array, args))
@@ -143,17 +143,24 @@ def _as_shape(value: Any) -> Any:
 _REDUCTIONS: dict[str, Any] = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min}
 
 
-def _on_elements(name: str, args: tuple[Any, ...], kind: type[Dimensions]) -> Any:
-    """The result of an integer op on symbolic dimensions, element by element."""
-    if name == "Identity" or (name == "Cast" and args[1].is_integer):
-        return args[0]
-    if name == "Cast":
+def on_elements(name: str, values: Sequence[Any]) -> Any:
+    """The result of an op of `CARRIES_NAN` on integers, of which some are symbolic, element by element.
+
+    Args:
+        name: the op.
+        values: its arguments, the tensors among them as arrays of objects.
+
+    Raises:
+        TypeError, ValueError: a comparison is not decided, or the numbers become no integers.
+    """
+    if name == "Cast" and not values[1].is_integer:
         raise TypeError("only integers can be symbolic.")
-    values = map(_elements, args)
+    if name in ("Identity", "Cast"):
+        return values[0]
     if name in _REDUCTIONS:
         x, axis, keepdims = values
-        return kind(_REDUCTIONS[name](x, axis=axis, keepdims=keepdims))
-    return kind(numpy_rules[name](*values))
+        return _REDUCTIONS[name](x, axis=axis, keepdims=keepdims)
+    return numpy_rules[name](*values)
 
 
 def _elements(value: Any) -> Any:

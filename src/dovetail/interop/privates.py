@@ -57,6 +57,7 @@ PRIVATES = {
     "image_layers": "keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer",
     "get_input_signature": "keras.src.export.export_utils:get_input_signature",
     "make_input_spec": "keras.src.export.export_utils:make_input_spec",
+    "normalize_dynamic_shapes": "keras.src.export.torch:_normalize_dynamic_shapes",
     "operations": "keras.src.ops",
     "Operation": "keras.src.ops.operation:Operation",
     "operation": "keras.src.ops.operation",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from dovetail.formats.wire.libraries import need
 
 if TYPE_CHECKING:
     from dovetail.formats.tensorflow.saving import Endpoint, Traced, Tree
+    from dovetail.functions.function import Trace
 
 SERVING = "serving_default"
 COLLECTIONS = ("variables", "trainable_variables", "non_trainable_variables")
@@ -136,6 +138,30 @@ def parts_of_model(model: Any) -> tuple[Tree, dict[str, Endpoint]]:
     keys = ["inputs", *(f"inputs_{number}" for number in range(1, len(graph.inputs)))]
     lists = _lists({name: getattr(model, name) for name in COLLECTIONS})
     return saving.Tree({**lists, "__call__": kinds}), {SERVING: saving.endpoint(kinds, keys)}
+
+
+def call_of(model: Any, signature: Any = None) -> tuple[Trace, list[str]]:
+    """The call of a Keras model, for inference.
+
+    Args:
+        model: the model, which is built.
+        signature: a list with a spec or a structure of specs for each argument; Keras' own if not given.
+
+    Returns:
+        Its trace, and the names of the inputs.
+
+    Raises:
+        ValueError: the model was never called, so that no shapes are known.
+    """
+    from dovetail.interop.privates import get_input_signature
+
+    signature = get_input_signature(model) if signature is None else signature
+    if not signature:
+        raise ValueError("The model provided has never been called, so the shapes of its inputs are not known.")
+    specs, names = specs_of(signature)
+    phase = {"training": False} if "training" in inspect.signature(model.call).parameters else {}
+    compiled = dovetail.function(lambda *args: model(*args, **phase), name=model.name)
+    return compiled.trace(*specs), names
 
 
 def specs_of(signature: Any) -> tuple[Any, list[str]]:
