@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring, steady
 from dovetail.choose.policy import announce
@@ -29,6 +31,7 @@ from dovetail.core.base.garbage import NoGarbageCollection
 from dovetail.core.base.hooks import compiles
 from dovetail.core.base.locks import holding, make_lock
 from dovetail.core.base.scopes import record_on, scopes, within
+from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine
 from dovetail.core.engines.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
 from dovetail.core.tensor import Tensor
@@ -37,7 +40,7 @@ from dovetail.core.values.creations import AGAIN, LATER, Creations
 from dovetail.core.values.shapes import fits
 from dovetail.core.values.spec import TensorSpec
 from dovetail.core.values.structure import flatten, unflatten
-from dovetail.core.values.value_kinds import is_recorded, kind_of, static_shape
+from dovetail.core.values.value_kinds import dtype_of, is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
@@ -257,7 +260,7 @@ class Function(Generic[P, R]):
     def _chooses(self) -> bool:
         return chooses_engine() if self._options.engine is None else self._options.engine == AUTO
 
-    def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
+    def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Any]:
         specs, wanted = self._signature  # type: ignore[misc]
         if structure != wanted:
             i = next(i for i, parts in enumerate(zip(structure[2], wanted[2], strict=True)) if parts[0] != parts[1])
@@ -268,8 +271,8 @@ class Function(Generic[P, R]):
             if not fits(static_shape(leaf), spec.shape):
                 problem = f"{describe(leaf)} does not fit the input signature {spec!r}."
                 raise op_error(ValueError, self._name, problem)
-        given = [(v, s) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]
-        return [arguments.as_tensor(v, s.dtype, engine) for v, s in given]
+        given = [(v, s.dtype) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]
+        return [v if _is_array(v, dtype) else arguments.as_tensor(v, dtype, engine) for v, dtype in given]
 
     # tracing
 
@@ -624,6 +627,11 @@ class GraphFunction(FollowingFunction):
 def _is_given(arg: Any, leaf: Any) -> bool:
     """Whether an argument of a trace is the placeholder of a value of the call, not of a spec."""
     return arg is not leaf and type(leaf) is not TensorSpec
+
+
+def _is_array(value: Any, dtype: DType) -> bool:
+    """Whether a value is an array of NumPy that is taken as it is."""
+    return type(value) is np.ndarray and dtype_of(value) == dtype
 
 
 def _method_of(instance: Any, name: str) -> Function[Any, Any]:

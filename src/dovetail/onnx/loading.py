@@ -32,6 +32,7 @@ from dovetail.graph.pass_edits import rewire
 from dovetail.passes.resolve import resolve, waits
 from dovetail.saved_model.signatures import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 
+SHORT = 64  # bytes of a value that tells the graph of a call, if it is found quickly
 MOST = 1 << 30  # bytes of a file that a library gets as it stands
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ
 
@@ -201,9 +202,8 @@ class LoadedModel(OneSignature):
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[Any]:
         """The results as a list, for values in the order of `inputs`, and others by their names."""
-        is_quick = not kwargs and all(type(value) is np.ndarray for value in args)
-        call = is_quick and (self.graph.version, self.outputs, *[value.shape for value in args])
-        if call and call == self._latest[0]:
+        call = None if kwargs else self._call(args)
+        if call is not None and call == self._latest[0]:
             return self._latest[1].run(args)
         given = dict(zip(self.inputs, args, strict=False)) | dict(kwargs or {})
         twice = [key for key in kwargs or {} if key in self.inputs[: len(args)]]
@@ -215,9 +215,19 @@ class LoadedModel(OneSignature):
             raise op_error(TypeError, "onnx", problem)
         known = {name: given[key] for key, name in zip(self.inputs, self._names, strict=True)} | others
         runnable = self._for(known, others)
-        if call and not self._values and runnable.inputs == self._names:
-            self._latest = call, runnable
+        if call is not None and runnable.inputs == self._names:
+            self._latest = self._call(args), runnable
         return runnable.run([known[name] for name in runnable.inputs])
+
+    def _call(self, args: Sequence[Any]) -> Any:
+        """What tells the graph for some arrays, as a key; None if there are others, or if that would take long."""
+        if any(type(value) is not np.ndarray for value in args):
+            return None
+        names = self._names if self._values else ()
+        needed = [value for name, value in zip(names, args, strict=False) if name in self._values]
+        if any(value.nbytes > SHORT for value in needed):
+            return None
+        return self.graph.version, self.outputs, [value.shape for value in args], list(map(_key, needed))
 
     def _for(self, given: Mapping[str, Any], others: Mapping[str, Any]) -> _Runnable:
         """The graph for some values, in which no node waits if that is possible at all.
