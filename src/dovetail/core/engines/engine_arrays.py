@@ -92,16 +92,12 @@ class Arrays:
         """A native array that shares memory with any object that speaks DLPack."""
         raise NotImplementedError
 
-    def dense(self, value: Any) -> Any:
-        """The array, which is no sparse one.
+    def plain(self, value: Any) -> Any:
+        """The array, copied if its memory does not hold its numbers as they are, as that of a sparse one.
 
         Raises:
             ValueError: its rows differ in length.
         """
-        return value
-
-    def plain(self, value: Any) -> Any:
-        """The array, copied if its memory does not hold its numbers as they are."""
         return value
 
     def number(self: Any, value: Any, native_dtype: Any) -> Any:

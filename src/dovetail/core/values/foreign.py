@@ -100,4 +100,4 @@ def densified(value: Any) -> Any:
     """
     value = unwrapped(value)
     engine = kind_of(value).autodiff(value)
-    return value if engine is None else engine.native.dense(value)
+    return value if engine is None else engine.native.plain(value)

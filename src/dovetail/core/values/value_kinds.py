@@ -240,7 +240,7 @@ class _Native(ValueKind):
         try:
             shape = engine.shape(value)
         except RuntimeError:
-            engine.dense(value)  # a ragged one has no shape
+            engine.plain(value)  # a ragged one has no shape
             raise
         key += (type(value), engine.native_dtype_of(value), shape)
         return None if shape is None or None in shape else engine
@@ -269,7 +269,7 @@ class _Native(ValueKind):
 
     def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
         native = owner_of_type(type(value)).native
-        return Tensor(native.dense(value), native)
+        return Tensor(native.plain(value), native)
 
     def owned(self, value: Any) -> Any:
         return owner_of_type(type(value)).native.owned(value)

@@ -184,15 +184,12 @@ class TorchEngine(Engine):
         return value
 
     def plain(self, value: Any) -> Any:
-        return value.resolve_conj().resolve_neg()
-
-    def dense(self, value: Any) -> Any:
         if value.is_nested:
             refuse_ragged(value, "to_padded_tensor(0.0)")
-        if value.layout is torch.strided:
-            return value
-        note_dense(value)
-        return value.to_dense()
+        if value.layout is not torch.strided:
+            note_dense(value)
+            value = value.to_dense()
+        return value.resolve_conj().resolve_neg()
 
     def from_dlpack(self, value: Any) -> Any:
         if _runs_backwards(value):  # torch would end the process
