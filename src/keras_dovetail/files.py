@@ -29,7 +29,7 @@ def read_by_dovetail(module: ModuleType) -> None:
     def load_any_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
         from dovetail.interop.keras_files import files
 
-        of_keras = kwargs.get("objects_to_skip") or kwargs.keys() - {"by_name", "objects_to_skip"}  # it refuses others
+        of_keras = kwargs.get("objects_to_skip") is not None or kwargs.keys() - {"by_name", "objects_to_skip"}
         if _is_path(filepath) and files.has_weights(filepath) and not of_keras:
             files.load_weights(model, filepath, bool(kwargs.get("by_name")), skip_mismatch)
         else:

@@ -200,7 +200,7 @@ def check_weights_that_do_not_fit():
         assert all(map(np.array_equal, before, other.get_weights())), name
     with pytest.raises(ValueError, match="has no weights yet"):
         keras.Sequential([layers.Dense(2)]).load_weights(FOLDER / "w.h5")
-    with pytest.raises(ValueError, match="by_name=True finds none"):
+    with pytest.raises(ValueError, match="has no weights by layer: by_name only supports"):
         model.load_weights(FOLDER / "w.npz", by_name=True)
 
 

@@ -85,8 +85,24 @@ def test_few_names_in_order(tmp_path):
         file["soft"], file["outside"] = h5py.SoftLink("/a"), h5py.ExternalLink("other", "/x")
         file["circle"] = file["/"]
     found = hdf5.read(tmp_path / "f")
-    assert [*found] == ["b", "a", "circle"] and "soft" not in found and "circle/circle/a" in found
+    assert [*found] == ["b", "a", "circle"] and "other" not in found and "circle/circle/a" in found
     assert [array.place for array in found.arrays()] == ["/a", "/b"]
+
+
+@pytest.mark.parametrize("order", [True, False])
+@pytest.mark.parametrize("kind", ["SoftLink", "ExternalLink"])
+def test_links_are_not_followed(tmp_path, kind, order):
+    with h5py.File(tmp_path / "f", "w", track_order=order) as file:
+        file["a/b"] = np.ones(2)
+        file["link"] = h5py.SoftLink("/a") if kind == "SoftLink" else h5py.ExternalLink("other", "/x")
+        file["a/inner"] = file.get("link", getlink=True)
+    found = hdf5.read(tmp_path / "f")
+    assert [*found] == ["a"] and [*found["a"]] == ["b"] and "link" in found
+    for path in ("link", "link/b", "a/inner"):
+        with pytest.raises(
+            FormatError, match=rf"/{path.removesuffix('/b')}: found {kind}; needed: a group or an array"
+        ):
+            found[path]
 
 
 def test_bytes_and_arrays_are_not_copied():

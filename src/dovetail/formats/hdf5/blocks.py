@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from dovetail.core.base.errors import FormatError
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
+SOFT = "SoftLink"  # h5py's word
 NOWHERE = 2**64 - 1  # an address that leads nowhere
 MOST = 1_000_000  # blocks, messages or entries that one object has
 CONTINUED = 0x10  # the type of a message that says where further messages are
@@ -225,9 +226,9 @@ class Blocks:
             else:
                 yield from children
 
-    def links(self, tree: int, heap: int, place: str) -> dict[str, int]:
-        """The names of a group, and the addresses of their headers; links to other names are left out."""
-        addresses: dict[str, int] = {}
+    def links(self, tree: int, heap: int, place: str) -> dict[str, int | str]:
+        """The names of a group, and the addresses of their headers, or SOFT for a link to another name."""
+        addresses: dict[str, int | str] = {}
         for _, leaf in self.leaves(tree, 0, 8, place):
             at = self.signed(leaf, b"SNOD", place)
             count = self.number(at + 2, 2, place)
@@ -235,8 +236,9 @@ class Blocks:
             self.part(at, 40 * count, place)
             for entry in range(at, at + 40 * count, 40):
                 header = self.number(entry + 8, 8, place)
-                if header != NOWHERE and self.number(entry + 16, 4, place) != 2:
-                    addresses[self.name(heap, self.number(entry, 8, place), place)] = header
+                is_soft = self.number(entry + 16, 4, place) == 2
+                if header != NOWHERE or is_soft:
+                    addresses[self.name(heap, self.number(entry, 8, place), place)] = SOFT if is_soft else header
                 if len(addresses) > MOST:
                     raise self.wrong(place, f"more than {MOST} names", "a group that fits its file")
         return addresses

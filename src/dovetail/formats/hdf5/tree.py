@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.base.errors import FormatError
-from dovetail.formats.hdf5.blocks import NOWHERE, Blocks, Message, begin_of
+from dovetail.formats.hdf5.blocks import NOWHERE, SOFT, Blocks, Message, begin_of
 from dovetail.formats.hdf5.types import Type, filters_at, shape_at, type_at, unfiltered
 
 # types of messages
 SHAPE, LINK_INFO, TYPE, LINK, LAYOUT, FILTERS, ATTRIBUTE, NAMES, ATTRIBUTE_INFO = 1, 2, 3, 6, 8, 11, 12, 17, 21
 COMPACT, CONTIGUOUS, CHUNKED = 0, 1, 2  # layouts
+LINKS = {0: "", 1: SOFT, 64: "ExternalLink"}  # number → h5py's word for a link to another name
 ADVICE = "a file as h5py writes it by default (libver='earliest')"
 DEEPEST = 100  # groups inside each other
 
@@ -196,6 +197,12 @@ class Group(Node):
 
     @cached_property
     def _links(self) -> dict[str, int]:
+        """The names of groups and arrays, and the addresses of their headers."""
+        return {name: address for name, address in self._names.items() if not isinstance(address, str)}
+
+    @cached_property
+    def _names(self) -> dict[str, int | str]:
+        """All names, and the addresses of their headers, or the kind of a link to another name."""
         blocks, place = self.blocks, self.place
         if (table := next(self._all(NAMES), None)) is not None:
             return blocks.links(blocks.number(table.begin, 8, place), blocks.number(table.begin + 8, 8, place), place)
@@ -203,29 +210,29 @@ class Group(Node):
             options = blocks.number(message.begin + 1, 1, place)
             if blocks.number(message.begin + 2 + 8 * (options & 1), 8, place) != NOWHERE:
                 raise blocks.wrong(place, "names in a fractal heap", ADVICE)
-        return dict(filter(None, map(self._link, self._all(LINK))))
+        return dict(map(self._link, self._all(LINK)))
 
-    def _link(self, message: Message) -> tuple[str, int] | None:
-        """A name and the address of its header; None if it is a link to another name."""
+    def _link(self, message: Message) -> tuple[str, int | str]:
+        """A name and the address of its header, or the kind of a link to another name."""
         blocks, at, place = self.blocks, message.begin, self.place
         options = blocks.number(at + 1, 1, place)
         at += 2
+        kind = ""
         if options & 8:
-            if blocks.number(at, 1, place):
-                return None
+            kind = LINKS.get(blocks.number(at, 1, place), "a link of an unknown kind")
             at += 1
         at += 8 * bool(options & 4) + bool(options & 16)
         width = 1 << (options & 3)
         length = blocks.number(at, width, place)
         name = blocks.text(bytes(blocks.part(at + width, length, place)), place)
-        return name, blocks.number(at + width + length, 8, place)
+        return name, kind or blocks.number(at + width + length, 8, place)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._links)
 
     def __contains__(self, path: str) -> bool:
         first, _, rest = path.strip("/").partition("/")
-        if first not in self._links:
+        if first not in self._names:
             return False
         if not rest:
             return True
@@ -236,11 +243,13 @@ class Group(Node):
         """A group or an array by its name, or by several with slashes between.
 
         Raises:
-            FormatError: the group has no such name.
+            FormatError: the group has no such name, or it is a link to another name, which is not followed.
         """
         node: Group | Array = self
         parts = path.strip("/").split("/")
         for part in parts[:DEEPEST]:
+            if isinstance(node, Group) and isinstance(link := node._names.get(part), str):
+                raise self.blocks.wrong(f"{node.place}/{part}", link, "a group or an array: links are not followed")
             if not isinstance(node, Group) or part not in node._links:
                 names = ", ".join(itertools.islice(node, 8)) if isinstance(node, Group) else "no names"
                 raise self.blocks.wrong(node.place, f"no {part!r} among {names}"[:200], f"{path!r}")

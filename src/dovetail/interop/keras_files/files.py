@@ -130,7 +130,8 @@ def load_weights(model: Any, path: Path_, by_name: bool = False, skip_mismatch: 
     if root is not None and is_stored(root):
         return layers.load(model, stored(root), file, by_name, skip_mismatch)
     if by_name:
-        raise ValueError(f"load_weights: {str(path)!r} has no weights by layer, so by_name=True finds none.")
+        problem = f"{str(path)!r} has no weights by layer"
+        raise ValueError(f"load_weights: {problem}: by_name only supports loading legacy '.h5' or '.hdf5' files.")
     if prefix is not None:
         return checkpoint.load_weights(model, prefix, skip_mismatch)
     if root is not None:
