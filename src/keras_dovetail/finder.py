@@ -42,6 +42,7 @@ FOLLOWED = {
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
     "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",
     "keras.src.saving.serialization_lib": "keras_dovetail.imported:wait_for_tensorflow",
+    "keras.src.trainers.trainer": "keras_dovetail.steps_for_jax:refuse",
     **{
         f"keras.src.utils.{kind}dataset_utils": "keras_dovetail.datasets:give_ours"
         for kind in ("", "audio_", "image_", "text_", "timeseries_")
@@ -49,6 +50,7 @@ FOLLOWED = {
     "keras.src.utils.jax_layer": "keras_dovetail.foreign_layers:call_jax_functions",
     "keras.src.utils.rng_utils": "keras_dovetail.imported:wait_for_tensorflow",
     "keras.src.utils.torch_utils": "keras_dovetail.foreign_layers:wrap_torch_modules",
+    "jax": "keras_dovetail.jax_values:accept",
     "tensorflow": "keras_dovetail.seeds:seed_tensorflow",
 }
 

@@ -32,6 +32,7 @@ from dovetail.interop.keras_values import RUN, in_run
 from dovetail.interop.privates import tree
 from dovetail.ops.control.flow import EAGER_CONTROL
 from dovetail.sessions.session_graph import SessionGraph
+from keras_dovetail.jax_values import accept
 from keras_dovetail.src.parallel.whole_batch import follow_ranks
 
 
@@ -107,6 +108,7 @@ def register_kinds(module: ModuleType) -> None:
     register(module.KerasTensor, _Symbolic())
     saving.register()
     follow_ranks()
+    accept(module)
     layers = sys.modules.get("dovetail.compat.tensorflow.names.layers.base")
     if layers is not None:  # TensorFlow 1's, which the program has used
         import_module("dovetail.compat.tensorflow.keras_layers").join(layers.Layer)

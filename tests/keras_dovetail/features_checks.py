@@ -113,6 +113,46 @@ def feature_own_training_step():
     return losses(mlp(kind=OwnStep), X, Y)
 
 
+def by_jax(is_compiled):
+    """Losses, the accuracy and weights of steps by functions of JAX, which give new values in place of assignments."""
+    import jax
+
+    inputs = keras.Input((8,))
+    model = keras.Model(inputs, layers.Dense(3)(layers.BatchNormalization()(layers.Dense(16, "relu")(inputs))))
+    optimizer, accuracy = keras.optimizers.Adam(0.01), keras.metrics.SparseCategoricalAccuracy()
+    compiled(model)
+    optimizer.build(model.trainable_variables)
+
+    def loss_of(trained, others, counts, x, y):
+        outputs, others = model.stateless_call(trained, others, x, training=True)
+        return LOSS(y, outputs), (others, accuracy.stateless_update_state(counts, y, outputs))
+
+    def step(state, x, y):
+        trained, others, slots, counts = state
+        (loss, (others, counts)), gradients = jax.value_and_grad(loss_of, has_aux=True)(trained, others, counts, x, y)
+        trained, slots = optimizer.stateless_apply(slots, gradients, trained)
+        return loss, (trained, others, slots, counts)
+
+    step, found = jax.jit(step) if is_compiled else step, []
+    owners = (model.trainable_variables, model.non_trainable_variables, optimizer.variables, accuracy.variables)
+    state = tuple([variable.value for variable in variables] for variables in owners)
+    for start in range(0, len(X), 16):
+        loss, state = step(state, X[start : start + 16], Y[start : start + 16])
+        found.append(float(loss))
+    for variables, values in zip(owners, state, strict=True):
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+    return [*found, float(accuracy.result()), *np.concatenate([w.ravel() for w in model.get_weights()])]
+
+
+def feature_stateless_steps_by_jax():
+    return by_jax(is_compiled=False)
+
+
+def feature_stateless_steps_in_a_function_of_jax():
+    return by_jax(is_compiled=True)
+
+
 def feature_ragged_generators():
     """Losses by batches of different sizes."""
 

@@ -24,6 +24,7 @@ MODULES = tuple(
         "numerics",
         "foreign",
         "foreign_values",
+        "guides",
         "generation",
         "optimizer",
         "seeds",

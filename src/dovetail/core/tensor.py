@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail.core.base.errors import describe, op_error
 from dovetail.core.base.hooks import hooks
+from dovetail.core.base.lacking import AUTOGRAD, STEP, lacks
 from dovetail.core.base.tensor_shape import TensorShape, shape_of
 from dovetail.core.dtypes import DType, as_dtype
 
@@ -34,31 +35,19 @@ AS_TENSORFLOW = (
 )
 
 
-class _TensorFlowId:
-    """The id by which TensorFlow's tape knows its tensors; Dovetail's tensors have none."""
-
-    def __get__(self, tensor: Any, kind: type) -> Any:
-        if tensor is None:
-            return self
-        problem = (
-            "TensorFlow's GradientTape follows TensorFlow's tensors alone, not {}; use dovetail.GradientTape, or {}."
-        )
-        raise AttributeError(problem.format(describe(tensor), AS_TENSORFLOW))
+_IN_NO_GRAPH = (
+    "it is computed already, and in no graph. Open a graph first, with tf.disable_eager_execution() or "
+    "tf.Graph().as_default()."
+)
+_TORCH_FUNCTIONS = (
+    "PyTorch's functions take PyTorch's tensors alone. Write keras.ops or dovetail.ops, whose functions run on every "
+    f"engine, and take gradients from {STEP}"
+)
 
 
-class _OfGraphs:
-    """An attribute that TensorFlow's tensors of graphs have; a tensor that is computed has none."""
-
-    def __set_name__(self, kind: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, tensor: Any, kind: type) -> Any:
-        if tensor is None:
-            return self
-        problem = "it is computed already, and in no graph. Open a graph first, with tf.disable_eager_execution() or"
-        raise AttributeError(f"a Tensor has no {self._name!r}: {problem} tf.Graph().as_default().")
-
-
+@lacks("backward grad requires_grad requires_grad_ retain_grad", AUTOGRAD)
+@lacks("detach", "x.numpy() has the numbers, and dovetail.ops.stop_gradient(x) lets no gradient through.")
+@lacks("_id", f"TensorFlow's GradientTape follows TensorFlow's tensors alone; {AS_TENSORFLOW}. Or use {STEP}")
 class Operators:
     """The common methods of all kinds of tensors.
 
@@ -67,7 +56,6 @@ class Operators:
     """
 
     __slots__ = ()
-    _id = _TensorFlowId()
     _keras_shape = _KerasShape()
     arrays_follow = False  # whether array operands of Python's operators take its dtype, as in TensorFlow
     is_one_of_a_kind = False  # whether `==` compares objects, as in TensorFlow 1, and not elements
@@ -87,6 +75,11 @@ class Operators:
         __lt__ = __le__ = __gt__ = __ge__ = _binary
 
         def __getitem__(self, index: Any) -> Any: ...
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Refuse calls of PyTorch's functions, which ask for this method."""
+        raise op_error(TypeError, f"torch.{getattr(function, '__name__', function)}", _TORCH_FUNCTIONS)
 
     @property
     def is_differentiable(self: Any) -> bool:
@@ -122,6 +115,7 @@ class Operators:
             raise op_error(ValueError, "set_shape", str(error), describe(self)) from None
 
 
+@lacks("op graph consumers", _IN_NO_GRAPH)
 class Tensor(Operators):
     """An eager value.
 
@@ -136,8 +130,6 @@ class Tensor(Operators):
 
     # Keras notes on a tensor the mask of its padding, the layer that made it, and whether it is trained.
     __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value", "trainable")
-
-    op, graph, consumers = _OfGraphs(), _OfGraphs(), _OfGraphs()
 
     def __init__(self, value: Any, engine: Engine) -> None:
         self._value = value

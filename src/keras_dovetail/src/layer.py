@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.autograph.status import converts_layers
+from dovetail.core.base.lacking import AUTOGRAD, lacks
 from dovetail.core.base.scopes import scopes
 from dovetail.core.values.value_kinds import default_graph, dtype_of
 from keras_dovetail.src import lines
@@ -15,6 +16,7 @@ from keras_dovetail.src.tensors import is_tensor
 from keras_dovetail.src.variable import session_graph
 
 
+@lacks("parameters named_parameters zero_grad train eval", AUTOGRAD)
 class BackendLayer:
     """A layer that K's default graph records as a whole, with its assignments, if the graph records its variables."""
 

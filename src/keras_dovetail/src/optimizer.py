@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import dovetail
 from dovetail import ops
+from dovetail.core.base.lacking import AUTOGRAD, lacks
 from dovetail.core.base.scopes import DEFAULT_GRAPH, scopes
 from dovetail.core.values.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
@@ -19,6 +20,7 @@ from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
 
 
+@lacks("step zero_grad", AUTOGRAD)
 class BackendOptimizer(BaseOptimizer):
     """Keras' base optimizer, whose updates of variables a program records, also in branches.
 

@@ -31,8 +31,15 @@ _PLAIN = frozenset(map(np.dtype, ("float16", "float32", "int32", "int8", "uint8"
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether x is a tensor of Dovetail, eager, of a graph or sparse; a tensor of another library is not."""
-    return isinstance(x, (Tensor, GraphTensor)) or kind_of(x).is_sparse
+    """Whether x is a tensor of Dovetail, eager, of a graph or sparse, or one of a function that JAX differentiates."""
+    return isinstance(x, (Tensor, GraphTensor)) or kind_of(x).is_sparse or _is_differentiated(x)
+
+
+def _is_differentiated(x: Any) -> bool:
+    """Whether a library traces its own value to differentiate a function, as `jax.grad` does; results are its own."""
+    kind = kind_of(x)
+    library = kind.autodiff(x)
+    return library is not None and library.differentiates_functions and kind.is_traced(x)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
@@ -67,6 +74,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
         if x._engine is not (engine := current_engine()):
             x = arguments.move(x, engine)
         return x if wanted in (None, x.dtype) else ops.cast(x, wanted)
+    if _is_differentiated(x):
+        return x if wanted is None or dtype_of(x) == wanted else ops.cast(x, wanted)
     x = arguments.stacked(x)
     if is_tensor(x):  # a list of tensors was stacked
         return convert_to_tensor(x, wanted)

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import dovetail
+from dovetail.core.base.lacking import AUTOGRAD, lacks
 from dovetail.core.base.read_limits import fold
 from dovetail.core.base.scopes import DEFAULT_GRAPH, Scoped, opened, scopes
 from dovetail.core.dtypes import as_dtype
@@ -40,6 +41,7 @@ def noting(before: dict[int, Any]) -> AbstractContextManager[None]:
     return _notes.scope((*_notes.get(), before))
 
 
+@lacks("backward grad requires_grad requires_grad_", AUTOGRAD)
 class Variable(KerasVariable):
     """A variable of Keras.
 

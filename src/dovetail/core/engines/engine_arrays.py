@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core.base.errors import op_error
+from dovetail.core.base.lacking import STEP
 from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engines.devices import nowhere
 
@@ -125,9 +127,16 @@ class Arrays:
             value: an array of the sender's.
             sender: the engine that it comes from; this one, for a value that only changes its device.
             device: the device for it; None leaves it to the engine.
+
+        Raises:
+            TypeError: the sender traces the value, which has no numbers yet.
         """
         if sender is self:
             return value if device is None else self.to_device(value, device)
+        if sender.is_traced(value):
+            problem = f"in a function that {sender.name} traces, values have no numbers, which {self.name} would need"
+            advice = f"Decorate the function with dovetail.function, or choose the engine {sender.name!r}"
+            raise op_error(TypeError, f"the move to {self.name}", f"{problem}. {advice}. Take gradients from {STEP}")
         sender._require_whole(value)
         try:
             received = self.from_dlpack(sender.plain(value))

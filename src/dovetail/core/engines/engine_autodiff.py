@@ -7,7 +7,13 @@ from typing import Any
 
 
 class Autodiff:
-    """The part of an engine that asks its library for gradients."""
+    """The part of an engine that asks its library for gradients.
+
+    Attributes:
+        differentiates_functions: whether the library differentiates functions alone, by tracing what they compute.
+    """
+
+    differentiates_functions = False
 
     def gradients(self: Any, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         """The gradients of the sum of values that were computed before, with respect to their inputs.
