@@ -114,9 +114,17 @@ def _(x: Any, start: Any, updates: Any) -> Any:
 def _located(shape: Any, *where: Any) -> Any:
     if not torch.compiler.is_compiling():
         return slices.located(shape, *where)
-    index = slices.entries(*where)  # sizes that are not known yet are in no cache
-    is_forward = all(entry.step > 0 for entry in index if isinstance(entry, slice))
-    return (index, ()) if is_forward else slices.forward(index, shape)
+    index, flipped = list(slices.entries(*where)), list[int]()  # sizes that are not known yet are in no cache
+    for i, entry in enumerate(index):
+        if isinstance(entry, slice) and entry.step < 0:
+            axis = sum(isinstance(other, slice) for other in index[:i])
+            if entry == slice(None, None, -1):
+                index[i], flips = slice(None), 1
+            else:
+                (index[i],), axes = slices.forward((entry,), shape[i : i + 1])
+                flips = len(axes)
+            flipped += [axis] * flips
+    return tuple(index), tuple(flipped)
 
 
 @or_numpy("StridedSlice")
@@ -149,10 +157,19 @@ def _(x: Any, indices: Any, axis: int) -> Any:
 @or_numpy("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
-    # CUDA checks by itself, and this check would wait for it; torch's compilers know no numbers.
-    if not positions.is_cuda and not torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():  # there are no numbers to check, and `take_along_dim` would fix unknown sizes
+        return torch.gather(_beside_axis(x, positions, axis), axis, _beside_axis(positions, x, axis))
+    if not positions.is_cuda:  # CUDA checks by itself, and this check would wait for it
         slices.check_range(positions, x.shape[axis], axis)
     return torch.take_along_dim(x, positions, axis)
+
+
+def _beside_axis(x: Any, other: Any, axis: int) -> Any:
+    """A tensor, repeated along its axes of size 1 to the shape of another one, except for the given axis."""
+    axis %= x.ndim
+    return x.expand(
+        [b if a == 1 and i != axis else a for i, (a, b) in enumerate(zip(x.shape, other.shape, strict=True))]
+    )
 
 
 def _wrapped(indices: Any, dim: int) -> Any:
