@@ -260,6 +260,9 @@ class NativeTorchEngine(OnDimensions, TorchEngine):
     def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
         return value if type(value) is Dimensions else super().owned(value, given)
 
+    def plain(self, value: Any) -> Any:
+        return super().plain(value) if isinstance(value, torch.Tensor) else value
+
     def number(self, value: Any, native_dtype: Any) -> Any:
         if torch.compiler.is_compiling() and type(value) in self._absorbed.get(native_dtype, ()):
             return self.asarray(value, as_dtype(native_dtype))  # not kept, as `outlives_traces` says
