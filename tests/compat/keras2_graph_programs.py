@@ -473,5 +473,84 @@ def program_steps_of_optimizers_in_a_session():
     return found
 
 
+# -- updates, and seeds -----------------------------------------------------------------------------------------------
+
+
+class Counted(layers.Layer):
+    """A layer that adds the sum of its inputs to a weight."""
+
+    def build(self, input_shape):
+        self.count = self.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
+        super().build(input_shape)
+
+    def call(self, inputs):
+        self.add_update(keras.backend.update_add(self.count, keras.backend.sum(inputs)))
+        return 1.0 * inputs
+
+
+def program_updates_of_layers_run_if_they_are_told_to():
+    """Two calls of one model, each with its own updates; the phase, frozen layers, and states of a recurrent layer."""
+    backend = keras.backend
+    with in_graph():
+        dense, normal, counted = layers.Dense(3, use_bias=False), layers.BatchNormalization(momentum=0.5), Counted()
+        model = keras.Sequential([layers.Input((3,)), dense, normal])
+        with_weights(model)
+        first, second, phase = backend.placeholder((None, 3)), backend.placeholder((None, 3)), backend.learning_phase()
+        results = [counted(model(x)) for x in (first, second)]
+        updates = model.get_updates_for([first]) + counted.get_updates_for([first])
+        steps = legacy.SGD(0.1).get_updates(backend.mean(results[0] ** 2), model.trainable_weights)
+        runs = [
+            backend.function([first, phase], [results[0]]),
+            backend.function([second, phase], [results[1]]),
+            backend.function([first, phase], [results[0]], updates),
+            backend.function(
+                [second, phase], [results[1]], model.get_updates_for([second]) + counted.get_updates_for([second])
+            ),
+            backend.function([first, phase], [results[0]], updates + steps),
+        ]
+        found = [len(updates)]
+        for run in runs:
+            for told in (0, 1, 1):
+                found += [run([X, told])[0], *sums(model, counted)]
+        normal.trainable = False
+        found += [len(normal.updates), len(model.get_updates_for([first])), len(counted.get_updates_for([second]))]
+        recurrent, x = layers.SimpleRNN(2, stateful=True), backend.placeholder((2, 4, 1))
+        y = recurrent(x)
+        with_weights(recurrent)
+        data = X[:4, :2].T[..., None]
+        for run in (backend.function([x], [y]), backend.function([x], [y], recurrent.updates)):
+            found += [run([data])[0] for _ in range(3)]
+        return found
+
+
+class Between(layers.Add):
+    """A random point between two inputs."""
+
+    def _merge_function(self, inputs):
+        share = keras.backend.random_uniform((keras.backend.shape(inputs[0])[0], 1))
+        return share * inputs[0] + (1 - share) * inputs[1]
+
+
+def program_numpy_gives_seeds_while_a_model_is_built():
+    """Draws of NumPy's generator: between them, layers that draw are called, also in a model, and the model trains."""
+    backend = keras.backend
+    with in_graph():
+        np.random.seed(5)  # noqa: NPY002  # the generator of programs
+        x, z = layers.Input((3,)), layers.Input((3,))
+        noise = layers.Lambda(lambda tensor: tensor + backend.random_normal((1, 3)) * backend.random_uniform((1, 3)))
+        model = keras.Model([x, z], Between()([noise(x), noise(z)]))
+        draw = np.random.randint
+        found = [draw(1000)]
+        outer = keras.Model([x, z], layers.Dense(1)(model([x, z])))
+        found += [draw(1000)]
+        outer.compile("sgd", "mse")
+        data = [X, 2 * X]
+        outer.train_on_batch(data, Y)
+        outer.fit(data, Y, batch_size=4, shuffle=False, verbose=0)
+        outer.evaluate(data, Y, verbose=0)
+        points = [model.predict(data, verbose=0), model.predict(data, verbose=0)]
+        return [*found, draw(1000), float(np.abs(points[0] - points[1]).max() > 0)]
+
+
 if __name__ == "__main__":
     main(globals())

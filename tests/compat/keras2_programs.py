@@ -181,6 +181,19 @@ def program_thawed_after_training():
     return found
 
 
+def program_averages_of_variances_have_no_bias_for_pictures():
+    """Weights after steps of normalizations of each rank, which TensorFlow computes by its kernel or by parts."""
+    found = []
+    for shape, axis in (((3,), -1), ((2, 3), -1), ((2, 2, 3), -1), ((2, 3, 2), 2), ((1, 2, 1, 3), -1), ((1, 1, 3), -1)):
+        normal = layers.BatchNormalization(axis=axis, momentum=0.5, scale=axis != 2, input_shape=shape)
+        model = keras.Sequential([normal])
+        model.compile(legacy.SGD(0.1), "mse")
+        data = np.random.default_rng(3).normal(size=(4, *shape))
+        found += [model.train_on_batch(data, data), model.train_on_batch(data[:1], data[:1])]
+        found += [*model.get_weights(), model.predict(data, verbose=0)]
+    return found
+
+
 # -- sparse inputs ----------------------------------------------------------------------------------------------------
 
 

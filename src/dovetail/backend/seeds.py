@@ -15,6 +15,7 @@ import itertools
 import secrets
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +24,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend.symbolic import interop_keras
 from dovetail.backend.values import running_keras
-from dovetail.core.base.scopes import not_building
+from dovetail.core.base.scopes import Scoped, not_building
 from dovetail.core.dtypes import ALL
 from dovetail.core.engines.engine_registry import current_engine, tracing_engine
 from dovetail.core.values.places import engine as engine_context
@@ -39,11 +40,40 @@ _SEQUENCES_LIMIT = 10_000  # beyond it, the sequences unused for longest are for
 _draws: dict[Any, int] = {}  # engine, use, seed → number of keys that were given
 _lock = threading.Lock()
 _generators: WeakKeyDictionary[Graph, dict[Any, Generator]] = WeakKeyDictionary()
+_of_layer: Scoped[tuple[list[int], int] | None] = Scoped(None)  # the seeds of a layer's calls, the place of the first
+_taken: WeakKeyDictionary[Graph, dict[int, int]] = WeakKeyDictionary()  # graph → id of seeds → place of the next one
 
 
 def numpy_seed(high: int = 10_000_000) -> int:
     """A seed from NumPy's global generator, in Keras 2's range, so that the generator advances as it did there."""
     return int(np.random.randint(high))  # noqa: NPY002  # the generator that users seed
+
+
+def seeds_of_layer(seeds: list[int], is_new: bool) -> AbstractContextManager[None]:
+    """A scope in which draws without a seed, in traces, take the seeds of a layer.
+
+    Keras 2 called a layer when a model was built, and NumPy's generator advanced then.  Keras 3 calls it again in each
+    trace of the model.
+
+    Args:
+        seeds: the seeds that the layer's calls have taken from NumPy's generator, which lacks none of them.
+        is_new: whether the model is built, so that the draws have new seeds; else they begin with the first.
+    """
+    is_inner = _of_layer.get() is not None  # the layer around it has its seeds
+    return nullcontext() if is_inner else _of_layer.scope((seeds, len(seeds) if is_new else 0))
+
+
+def _seed_in(graph: Graph | None, draw: Callable[[], int]) -> int:
+    """A seed for a draw without one: that of the layer which is traced, if NumPy's generator gives seeds."""
+    place = _of_layer.get() if draw is numpy_seed else None
+    if place is None or graph is None or isinstance(graph, SessionGraph):
+        return draw()
+    (seeds, first), taken = place, _taken.setdefault(graph, {})
+    number = taken.get(id(seeds), first)
+    taken[id(seeds)] = number + 1
+    if number >= len(seeds):
+        seeds.append(draw())
+    return seeds[min(number, len(seeds) - 1)]
 
 
 def system_seed() -> int:
@@ -98,7 +128,7 @@ def next_key(
         seed = _number_of(words)
     elif _is_tensor(seed):
         return ops.random.keys.as_key(seed)
-    number, use = draw_seed() if seed is None else _checked(seed), (function, str(dtype))
+    number, use = _seed_in(graph, draw_seed) if seed is None else _checked(seed), (function, str(dtype))
     key = kind.fresh_key(number, like)
     if key is not None:
         return key

@@ -138,7 +138,11 @@ class Variable(KerasVariable):
             return
         self._value.check_shape(value)
         with nullcontext() if scopes().graphs else graph.as_default():
-            assign_any(scopes().graph, self._value, assigned(value, self._current), in_order=True)
+            self._assign_in(scopes().graph, assigned(value, self._current))
+
+    def _assign_in(self, graph: Any, value: Any) -> None:
+        """Let each run of a graph that reads the variable assign it."""
+        assign_any(graph, self._value, value, in_order=True)
 
     def assign_add(self, value: Any) -> Any:
         """Add to the variable, and return the new value."""

@@ -45,6 +45,7 @@ from dovetail.compat.keras2 import (
     tensorflow_optimizers,
     training,
     training_tensors,
+    updates,
     weights,
     words,
 )
@@ -60,6 +61,7 @@ PATCHED = (
     arguments,
     weights,
     layers,
+    updates,
     operators,
     bindings,
     merging,

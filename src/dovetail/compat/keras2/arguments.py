@@ -150,16 +150,26 @@ def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def normalized(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         training = training or vars(self).get("mode") == 2
-        if not (training and self.trainable and len(inputs.shape) == 4) or mask is not None or self.renorm:
+        if not (training and self.trainable and mask is None and _is_normalized_at_once(self, len(inputs.shape))):
             return call(self, inputs, training=training, mask=mask)
-        kept = keras.ops.convert_to_tensor(self.moving_variance) * self.momentum
-        normalized_inputs = call(self, inputs, training=training)
-        shape = keras.ops.shape(inputs)
-        count = keras.ops.cast(math.prod(shape[axis] for axis in self._reduction_axes), kept.dtype)
-        self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / keras.ops.maximum(count - 1, 1)))
-        return normalized_inputs
+        ops, x = keras.ops, keras.ops.cast(inputs, "float32")
+        mean, variance = self._moments(x, None)
+        shape = ops.shape(x)
+        count = ops.cast(math.prod(shape[axis] for axis in self._reduction_axes), "float32")
+        of_samples = variance * (count / ops.maximum(count - 1, 1))
+        for moving, value in ((self.moving_mean, mean), (self.moving_variance, of_samples)):  # each assigned once
+            moving.assign(moving * self.momentum + value * (1.0 - self.momentum))
+        offset, scale = self.beta if self.center else None, self.gamma if self.scale else None
+        normal = ops.batch_normalization(x, mean, variance, self.axis, offset, scale, self.epsilon)
+        return ops.cast(normal, self.compute_dtype)
 
     return normalized
+
+
+def _is_normalized_at_once(layer: Any, rank: int) -> bool:
+    """Whether TensorFlow has a kernel for a normalization of inputs of a rank: images and volumes of float32."""
+    is_of_channels = rank in (4, 5) and layer.axis % rank in (1, rank - 1)
+    return is_of_channels and not (layer.renorm or layer.synchronized) and layer.variable_dtype == "float32"
 
 
 def _with_own(get_config: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from traceback import walk_tb
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail.backend.feeding import map_sparse, sparse_placeholder
+from dovetail.backend.seeds import seeds_of_layer
 from dovetail.compat.keras2 import built_tensors, recurrent, words
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.core.base.scopes import record_on
@@ -24,11 +26,13 @@ from dovetail.edit.graph import Graph
 from dovetail.interop.keras.tensors import tensor_like
 from dovetail.interop.keras_values import in_run
 from dovetail.interop.layer_phase import in_set_phase
-from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask, tree
+from dovetail.interop.privates import BaseConv, Functional, Node, any_symbolic_tensors, functional, get_keras_mask, tree
 
 OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
 
 MASKS = {"mask", "input_mask", "previous_mask"}  # the argument of `call` and `compute_mask`
+CALLED = {"call", "_merge_function"}  # the methods that compute a layer's results; the second, those of a merge
+SEEDS = "_seeds_of_calls"  # the attribute of a layer for the seeds that its calls have taken
 
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
@@ -43,12 +47,12 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(_shape_of_the_call))
     yield Patch(keras.layers.Layer, "compute_output_spec", _of_the_call(keras.layers.Layer.compute_output_spec))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
+    yield Patch(Functional, "compute_output_spec", _with_new_seeds(Functional.compute_output_spec))
     for cls, name in SETTABLE.items():
         set_it = functools.partial(_set_private, name=name)
         yield Patch(cls, name, property(_while_built(vars(cls)[name].fget, f"_{name}"), set_it))
     yield from methods(
         keras.layers.Layer,
-        add_update=_add_update,
         add_loss=_add_loss,
         get_output_shape_for=lambda self, shape: self.compute_output_shape(shape),
         __init_subclass__=classmethod(_with_old_ways),
@@ -71,8 +75,6 @@ def patches() -> Iterable[Patch]:
         output_shape=_shape_of("output"),
         input_mask=Own(lambda self: self.get_input_mask_at(0)),
         output_mask=Own(lambda self: self.get_output_mask_at(0)),
-        updates=Own(lambda self: []),  # the updates of Keras 3 belong to calls
-        get_updates_for=lambda self, inputs: [],
         assert_input_compatibility=lambda self, inputs: self._assert_input_compatibility(inputs),
         stateful=False,
         dynamic=False,
@@ -150,7 +152,7 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
         for name in {"call", "compute_mask"} & vars(cls).keys():
             setattr(cls, name, _of_masks(vars(cls)[name]))
         built_tensors.prepare(cls)
-        if "call" in vars(cls) and "compute_output_spec" not in vars(cls):
+        if CALLED & vars(cls).keys() and "compute_output_spec" not in vars(cls):
             cls.compute_output_spec = keras.layers.Layer.compute_output_spec  # an Embedding has one of its own
         if "compute_output_shape" in vars(cls):
             cls.compute_output_shape = _in_numbers(cls.compute_output_shape)
@@ -221,20 +223,21 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(spec_of)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return once(self, *args, **kwargs)
-        except Exception as error:
-            leaves = keras.tree.flatten((args, kwargs))
-            if not any(map(_is_partly_known, leaves)):
-                raise
+        with _seeds(self, is_new=True):
             try:
-                return _in_a_graph(self.call, args, kwargs)
-            except Exception as without:
-                raise error from without
+                return once(self, *args, **kwargs)
+            except Exception as error:
+                leaves = keras.tree.flatten((args, kwargs))
+                if not any(map(_is_partly_known, leaves)):
+                    raise
+                try:
+                    return _in_a_graph(self.call, args, kwargs)
+                except Exception as without:
+                    raise error from without
 
     def once(self: Any, *args: Any, **kwargs: Any) -> Any:
         is_lambda = isinstance(self, keras.layers.Lambda)
-        if not is_lambda and not _is_of_the_program(type(self), "call"):
+        if not is_lambda and not _runs_the_program(type(self)):
             args, kwargs = keras.tree.map_structure(_dense_spec, (args, kwargs))
             return spec_of(self, *args, **kwargs)
         try:
@@ -258,6 +261,25 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
         leaves = keras.tree.flatten(specs)
         merged = map(_with_dimensions, leaves, declared) if len(leaves) == len(declared) else leaves
         return keras.tree.pack_sequence_as(specs, list(merged))
+
+    return call
+
+
+def _seeds(layer: Any, is_new: bool) -> AbstractContextManager[None]:
+    """A scope with the seeds of a layer that runs functions of a program; `is_new` as for `seeds_of_layer`."""
+    if type(layer).__module__.startswith(OF_KERAS) and not isinstance(layer, keras.layers.Lambda):
+        return nullcontext()
+    return seeds_of_layer(vars(layer).setdefault(SEEDS, []), is_new)
+
+
+def _with_new_seeds(spec_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the `compute_output_spec` of models: if layers in one have taken seeds, another call takes new ones."""
+
+    @functools.wraps(spec_of)
+    def call(self: Any, inputs: Any, **options: Any) -> Any:
+        if any(vars(layer).get(SEEDS) for layer in self._flatten_layers()):
+            return self._run_through_graph(inputs, operation_fn=lambda operation: operation.compute_output_spec)
+        return spec_of(self, inputs, **options)
 
     return call
 
@@ -329,6 +351,11 @@ def _is_of_the_program(cls: Any, name: str) -> bool:
     return not owner.__module__.startswith(OF_KERAS)
 
 
+def _runs_the_program(cls: Any) -> bool:
+    """Whether the calls of a class of layers run a method of a program's class."""
+    return any(hasattr(cls, name) and _is_of_the_program(cls, name) for name in CALLED)
+
+
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor, but not in `tf.keras`.
 
@@ -345,7 +372,8 @@ def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
             args, kwargs = map_sparse(K.to_dense, args), map_sparse(K.to_dense, kwargs)
         elif isinstance(self, keras.Model):
             args = _alike(args)
-        results = call(self, *args, **in_set_phase(self, args, kwargs))
+        with nullcontext() if any_symbolic_tensors(args, kwargs) else _seeds(self, is_new=False):
+            results = call(self, *args, **in_set_phase(self, args, kwargs))
         unpacks = not (words.of_tensorflow or type(self).__module__.startswith(("keras.", "dovetail.")))
         return results[0] if unpacks and type(results) is list and len(results) == 1 else results
 
@@ -362,7 +390,7 @@ def _alike(inputs: Any) -> Any:
 
 def _takes_sparse(layer: Any) -> bool:
     """Whether a layer runs functions of a program, which may take sparse tensors."""
-    return isinstance(layer, (keras.Model, keras.layers.Lambda)) or _is_of_the_program(type(layer), "call")
+    return isinstance(layer, (keras.Model, keras.layers.Lambda)) or _runs_the_program(type(layer))
 
 
 def _of_the_layer_first(self: Any) -> list[Any]:
@@ -379,21 +407,6 @@ def _while_built(get: Callable[[Any], Any], private: str) -> Callable[[Any], Any
 
 def _set_private(self: Any, value: Any, name: str) -> None:
     setattr(self, f"_{name}", value)
-
-
-def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:
-    """Assign variables from pairs of a variable and its new value; `K.update` has already assigned its own.
-
-    Args:
-        updates: one, or a list of them.
-        inputs: ignored, as updates belong to the call in which they are made.
-
-    Source: `keras.layers.Layer.add_update` of Keras 2.3.
-    """
-    for update in updates if isinstance(updates, list) else [updates]:
-        if isinstance(update, tuple):
-            variable, value = update
-            variable.assign(value)
 
 
 _own_add_loss = keras.layers.Layer.add_loss
