@@ -34,6 +34,7 @@ collect_ignore_glob = [  # they run in their own processes, with Keras or Tensor
     "keras_dovetail/mutations.py",
     "keras_dovetail/real_files.py",
     "keras_dovetail/shards_cases.py",
+    "keras_dovetail/torch_programs.py",
 ]
 
 os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kept

@@ -53,7 +53,9 @@ def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segme
     require_claimed(optimized, place)
     segment = Segment(optimized, place)
     # A kept segment keeps its buffers, too.  Only rules with `out=` need buffers, and no library that traces has these.
-    if engine.outlives_traces and not engine.out_rules and not any(part is _UNKNOWN for part in key):
+    # Constants that torch's compilers trace are of no use in a later trace.
+    is_kept = not engine.out_rules and (engine.compiles_programs or not engine.is_tracing())
+    if is_kept and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:
             _segments.clear()
         _segments[key] = segment

@@ -13,6 +13,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.base.scopes import scopes
 from dovetail.core.dtypes import promote
+from dovetail.core.engines.engine_autodiff import differentiates_functions
 from dovetail.core.engines.engine_registry import current_engine
 from dovetail.core.tensor import Tensor
 from dovetail.core.values import arguments
@@ -39,7 +40,7 @@ def _is_differentiated(x: Any) -> bool:
     """Whether a library traces its own value to differentiate a function, as `jax.grad` does; results are its own."""
     kind = kind_of(x)
     library = kind.autodiff(x)
-    return library is not None and library.differentiates_functions and kind.is_traced(x)
+    return library is not None and differentiates_functions(library) and kind.is_traced(x)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:

@@ -398,6 +398,8 @@ OTHERS = {
         "_Holder.graph": INTERFACE,
         "_Holder.name": INTERFACE,
         "_Steps.key": INTERFACE,
+        "_WithSizes.operation": INTERFACE,
+        "accept.module": INTERFACE,
         "cudnn_ok.args": INTERFACE,
         "cudnn_ok.kwargs": INTERFACE,
         "remains.a": INTERFACE,

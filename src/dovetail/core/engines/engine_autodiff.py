@@ -7,13 +7,7 @@ from typing import Any
 
 
 class Autodiff:
-    """The part of an engine that asks its library for gradients.
-
-    Attributes:
-        differentiates_functions: whether the library differentiates functions alone, by tracing what they compute.
-    """
-
-    differentiates_functions = False
+    """The part of an engine that asks its library for gradients."""
 
     def gradients(self: Any, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         """The gradients of the sum of values that were computed before, with respect to their inputs.
@@ -58,3 +52,8 @@ class Autodiff:
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Run a function so that the library's autodiff keeps only the arguments, and runs it again for gradients."""
         return function(*args)
+
+
+def differentiates_functions(engine: Autodiff) -> bool:
+    """Whether the library of an engine differentiates functions alone, by tracing what they compute."""
+    return type(engine).gradients is Autodiff.gradients

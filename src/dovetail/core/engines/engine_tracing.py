@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 
 
 class Tracing:
-    """The part of an engine that knows what its library traces.
+    """The part of an engine that knows what its library traces."""
 
-    Attributes:
-        outlives_traces: whether arrays that are made while the library traces can be used in a later trace.
-    """
-
-    outlives_traces: ClassVar[bool] = True
     _named_scope: ClassVar[Any] = None  # (name) → the library's scope of this name, in which it compiles
     _reports: ClassVar[str] = ""  # the module with the function `routines`
 

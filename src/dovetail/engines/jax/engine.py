@@ -80,7 +80,6 @@ class JaxEngine(Engine):
     compiles_programs = True
     fuses_elementwise = True
     consumes = True
-    differentiates_functions = True
     accumulates = PRODUCTS - {"Einsum"}
     forks = False
     strategies = {  # noqa: RUF012  # not changed, as the base class says

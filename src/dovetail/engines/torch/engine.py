@@ -39,7 +39,6 @@ class TorchEngine(Engine):
     array_key = staticmethod(attrgetter("shape", "dtype"))
     consumes = True
     prefers_cpu = True
-    outlives_traces = False
     strategies = {"": (), **({"benchmark": ("benchmark",)} if torch.cuda.is_available() else {})}  # noqa: RUF012
     accumulates = frozenset(
         (
@@ -265,7 +264,7 @@ class NativeTorchEngine(OnDimensions, TorchEngine):
 
     def number(self, value: Any, native_dtype: Any) -> Any:
         if torch.compiler.is_compiling() and type(value) in self._absorbed.get(native_dtype, ()):
-            return self.asarray(value, as_dtype(native_dtype))  # not kept, as `outlives_traces` says
+            return self.asarray(value, as_dtype(native_dtype))  # not kept: it is of no use in a later trace
         return super().number(value, native_dtype)
 
 
