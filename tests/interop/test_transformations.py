@@ -278,21 +278,29 @@ def tf_saved_model(call: Call) -> None:
 
 WAYS: dict[str, Way] = {
     "torch.compile": torch_compile,
+    "torch.compile of an unknown batch": partial(torch_compile, is_open=True),
     "torch.export": partial(torch_export, strict=False),
+    "torch.export(strict=True)": partial(torch_export, strict=True),
+    "torch.onnx.export": torch_onnx,
     "jax.jit": jax_jit,
     "jax.grad": jax_grad,
     "jax.vmap": jax_vmap,
+    "jax.hessian": jax_hessian,
+    "jax.checkpoint": jax_checkpoint,
     "jax.lax.scan": jax_scan,
     "jax.lax.cond": jax_cond,
+    "jax.lax.while_loop": jax_while_loop,
     "jax.export": jax_export,
     "tf.function": tf_function,
     "tf.function(jit_compile=True)": partial(tf_function, jit_compile=True),
     "tf.function of an unknown batch": tf_unknown_batch,
     "tf.vectorized_map": tf_vectorized_map,
+    "tf.saved_model": tf_saved_model,
 }
 
 WITHOUT_DRAWS = ("jax", "tf.vectorized_map")  # JAX's programs keep no state; slices of random numbers have no oracle
 REFUSED = {  # (transformation, call) → the library's own error
+    ("torch.onnx.export", "conv2d_transpose"): "No ONNX function found for .*aten.convolution_backward",
     ("tf.vectorized_map", "depthwise_conv2d"): "'DepthwiseConv2dNative' expected to be not loop invariant",
     ("tf.vectorized_map", "separable_conv2d"): "'DepthwiseConv2dNative' expected to be not loop invariant",
 }
