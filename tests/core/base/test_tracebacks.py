@@ -22,6 +22,14 @@ class Own(keras.layers.Layer):
         return {}
 keras.Sequential([keras.Input((3,)), Own()])
 """
+STEP = """\
+import keras_dovetail, keras
+class Own(keras.Model):
+    def train_step(self, state, data):
+        return {}, state
+
+Own().compile(optimizer="sgd")
+"""
 MATMUL = "import dovetail.compat.tensorflow as tf\na = tf.ones((2, 3))\ntf.matmul(a, a)\n"
 MISSING = "import sys\nsys.modules['openvino'] = None\nimport dovetail as dt\ndt.set_engine('openvino')\n"
 AXIS = "import dovetail as dt\ndef f():\n    dt.ops.mean(dt.ops.ones((2, 3)), axis=5)\nf()\n"
@@ -29,6 +37,7 @@ ERRORS = {  # kind → the program, the lines of all its frames, and words of it
     "a shape in tf.matmul": (MATMUL, [3], "inner dimensions"),
     "K in a layer": (LAYER.format("K.dot(x, K.ones((7, 2)))"), [6, 5], "inner dimensions"),
     "an own layer": (LAYER.format("keras.ops.reshape(x, (5, 5))"), [6, 5], "shape (5, 5)"),
+    "a step for another backend": (STEP, [6], "train_step(self, data)"),
     "no such file": ("import dovetail as dt\ndt.load('nothing.safetensors')\n", [2], "nothing.safetensors"),
     "no such engine": ("import dovetail as dt\ndt.engine('abacus').__enter__()\n", [2], "there is no engine 'abacus'"),
     "an engine that is not installed": (MISSING, [4], "pip install"),

@@ -108,9 +108,9 @@ def _frames(error: BaseException) -> list[FrameType]:
 
 
 def _passed_dovetail(error: BaseException) -> bool:
-    """Whether an error, or one before it, went through a frame of Dovetail's own."""
+    """Whether an error, or one before it, went through a frame of Dovetail's own, or of Keras' backend on it."""
     return any(
-        is_chosen and is_inside(frame.f_code)
+        is_chosen and (is_inside(frame.f_code) or frame.f_globals.get("__name__", "").startswith("keras_dovetail."))
         for frames in map(_frames, _chain(error))
         for frame, is_chosen in zip(frames, _of_program(frames), strict=True)
     )
