@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.engine import Engine
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.engines.devices import placed_on
 from dovetail.core.engines.engine_registry import get_engine
-from dovetail.core.rules import PROGRAM, Rule
-from dovetail.core.values.infer import CARRIES_NAN
 from dovetail.core.values.structure import flatten, unflatten
-from dovetail.engines.symbolic_dimensions import on_elements
 from dovetail.execute.buffers import BufferPlan
 from dovetail.execute.claims import require_claimed
 from dovetail.execute.lower import lower
@@ -30,61 +23,6 @@ if TYPE_CHECKING:
 
 DEVICE = "cpu:0"
 BATCH, SIZE = 2, 64  # of samples, for unknown dimensions: torch takes 0 and 1 for constants
-
-
-class _WithSizes:
-    """The engine torch for programs of any size: shapes, and what is computed of them, are arrays of objects.
-
-    A tensor of torch would hold the numbers of one size.  Constant integers are NumPy's arrays, as shapes need them.
-
-    Args:
-        engine: the engine torch.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    @property
-    def rules(self) -> _WithSizes:
-        return self
-
-    def specialized_rule(self, operation: Any) -> None:
-        """None: the rules for all sizes are called."""
-
-    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
-        return np.asarray(value) if dtype.is_integer else self._engine.asarray(value, dtype, device)
-
-    def to_ints(self, value: Any) -> tuple[int, ...]:
-        return tuple(value.reshape(-1).tolist())
-
-    def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
-        rule = self._engine.rule_for(operation, layer, preferred)
-        return rule and partial(self._run, operation.type, rule)
-
-    def _run(self, name: str, rule: Rule, *args: Any) -> Any:
-        if name == "Shape":
-            return np.array(args[0].shape, object)
-        kinds = {type(leaf) for arg in args for leaf in (arg if type(arg) is list else [arg])}
-        if np.ndarray in kinds and torch.Tensor not in kinds and name in CARRIES_NAN:
-            return np.asarray(on_elements(name, [_of_objects(arg) for arg in args]), object)
-        return rule(*map(self.array, args))
-
-    def array(self, value: Any) -> Any:
-        """A value in which tensors of torch stand for NumPy's arrays."""
-        if type(value) is list:
-            return [self.array(v) for v in value]
-        if type(value) is not np.ndarray:
-            return value
-        return torch.tensor(value.tolist(), dtype=torch.int32) if value.dtype == object else torch.from_numpy(value)
-
-
-def _of_objects(value: Any) -> Any:
-    if type(value) is list:
-        return [_of_objects(v) for v in value]
-    return value.astype(object) if type(value) is np.ndarray else value
 
 
 class Program(torch.nn.Module):
@@ -104,10 +42,7 @@ class Program(torch.nn.Module):
         pure.graph.outputs = pure.graph.outputs[: pure.results]
         graph = optimized_copy(pure.graph, engine, device=DEVICE)
         require_claimed(graph, Place(engine, DEVICE))
-        self._engine, self._rebuild = _WithSizes(engine), trace.rebuild
-        # It has no buffers: what it writes into would be constants of the program.
-        function = lower(graph, Place(self._engine, DEVICE), BufferPlan()).function  # type: ignore[arg-type]
-        self._function = placed_on(engine, DEVICE)(function)
+        self._engine, self._graph, self._rebuild = engine, graph, trace.rebuild
         self.weights = torch.nn.ParameterDict()  # it would sort a dict
         for variable in pure.read:
             array = engine.asarray(variable.numpy(), variable.dtype, DEVICE)
@@ -117,7 +52,10 @@ class Program(torch.nn.Module):
 
     def forward(self, *args: Any) -> Any:
         leaves, _ = flatten(args)
-        return self._rebuild(self._engine.array(list(self._function(*leaves, *self.weights.values()))))
+        # The engine for torch's own users computes sizes that are known later.  It tells them from other numbers while
+        # torch traces, so the program is made then.  Buffers would be constants of it.
+        function = lower(self._graph, Place(self._engine.native, DEVICE), BufferPlan()).function
+        return self._rebuild(list(placed_on(self._engine, DEVICE)(function)(*leaves, *self.weights.values())))
 
 
 def samples_of(trace: Trace) -> tuple[Any, ...]:

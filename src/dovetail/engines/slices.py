@@ -57,10 +57,6 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
                 )
             positive.append(entry % dim)
             continue
-        if not isinstance(dim, int) and (entry.step or 1) > 0:  # a size that the library knows later
-            positive.append(entry)
-            axis += 1
-            continue
         positions = range(*entry.indices(dim))
         if positions.step < 0:
             flipped.append(axis)
@@ -70,16 +66,9 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
     return tuple(positive), tuple(flipped)
 
 
+@functools.lru_cache(4096)
 def located(shape: tuple[int, ...], *where: Any) -> tuple[tuple[Index, ...], tuple[int, ...]]:
     """`forward` of the `entries`, cached, since a loop repeats the same slices."""
-    try:
-        return _located(shape, *where)
-    except TypeError:  # sizes that torch.export knows later have no hash
-        return forward(entries(*where), shape)
-
-
-@functools.lru_cache(4096)
-def _located(shape: tuple[int, ...], *where: Any) -> tuple[tuple[Index, ...], tuple[int, ...]]:
     return forward(entries(*where), shape)
 
 

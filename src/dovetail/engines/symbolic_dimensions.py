@@ -119,7 +119,7 @@ def with_dimensions(name: str, rule: Rule, kind: type[Dimensions]) -> Rule:
         args = tuple(_as_shape(a) if i in shapes else a for i, a in enumerate(args))
         if name in CARRIES_NAN:
             try:
-                return kind(on_elements(name, list(map(_elements, args))))
+                return kind(_on_elements(name, list(map(_elements, args))))
             except (TypeError, ValueError, RuntimeError):  # an undecided comparison, or an array without integers
                 pass
         return rule(*map(_as_array, args))
@@ -143,7 +143,7 @@ def _as_shape(value: Any) -> Any:
 _REDUCTIONS: dict[str, Any] = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min}
 
 
-def on_elements(name: str, values: Sequence[Any]) -> Any:
+def _on_elements(name: str, values: Sequence[Any]) -> Any:
     """The result of an op of `CARRIES_NAN` on integers, of which some are symbolic, element by element.
 
     Args:

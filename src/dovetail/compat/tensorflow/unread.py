@@ -398,7 +398,6 @@ OTHERS = {
         "_Holder.graph": INTERFACE,
         "_Holder.name": INTERFACE,
         "_Steps.key": INTERFACE,
-        "_WithSizes.operation": INTERFACE,
         "accept.module": INTERFACE,
         "cudnn_ok.args": INTERFACE,
         "cudnn_ok.kwargs": INTERFACE,
