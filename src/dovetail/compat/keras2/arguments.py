@@ -19,6 +19,7 @@ from dovetail.compat.keras2 import words
 from dovetail.compat.keras2.bindings import made_once
 from dovetail.compat.keras2.naming import with_slashes
 from dovetail.compat.keras2.patches import Patch
+from dovetail.compat.keras2.recurrent import by_rows
 from dovetail.core.calls.static_types import with_ints
 from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.privates import Functional, Operation
@@ -267,6 +268,7 @@ def _of_unknown_steps(call: Callable[..., Any]) -> Callable[..., Any]:
 
 OTHER_CALLS = {  # class → the change of its `call`
     keras.layers.BatchNormalization: _of_samples,
+    keras.layers.GRUCell: by_rows,
     keras.layers.TimeDistributed: _of_unknown_steps,
 }
 

@@ -83,7 +83,6 @@ def patches() -> Iterable[Patch]:
         inbound_nodes=Own(lambda self: self._inbound_nodes),
         outbound_nodes=Own(lambda self: self._outbound_nodes),
     )
-    yield Patch(keras.layers.GRUCell, "call", recurrent.by_rows(keras.layers.GRUCell.call))
     yield Patch(keras.layers.Wrapper, "weights", property(_of_the_layer_first))
     yield Patch(keras.layers.InputLayer, "input", property(lambda self: self.output))
     yield from methods(
@@ -228,7 +227,7 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
                 return once(self, *args, **kwargs)
             except Exception as error:
                 leaves = keras.tree.flatten((args, kwargs))
-                if not any(map(_is_partly_known, leaves)):
+                if _is_of_shape(error, self) or not any(map(_is_partly_known, leaves)):
                     raise
                 try:
                     return _in_a_graph(self.call, args, kwargs)
@@ -290,6 +289,12 @@ def _is_own(error: BaseException, layer: Any) -> bool:
     source = layer.function if isinstance(layer, keras.layers.Lambda) else type(layer)
     module = str(frame.f_globals.get("__name__"))
     return not module.startswith(OF_KERAS) and module == source.__module__
+
+
+def _is_of_shape(error: BaseException, layer: Any) -> bool:
+    """Whether a program's `compute_output_shape` raised an error, which no other call would change."""
+    names = [frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)]
+    return "compute_output_shape" in names and _is_own(error, layer)
 
 
 def _with_dimensions(found: Any, declared: Any) -> Any:
