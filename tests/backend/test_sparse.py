@@ -116,3 +116,14 @@ def test_messages():
         K.concatenate([a_sparse_one(), K.variable(scipy.sparse.eye(2))], axis=0)
     with pytest.raises(ValueError, match=r"the axis 2 is out of range"):
         K.concatenate([a_sparse_one()], axis=2)
+
+
+def test_a_sparse_tensor_takes_further_attributes_and_keeps_its_parts():
+    """Check what programs for Keras note on their tensors."""
+    s = K.SparseTensor([[0, 1]], [5.0], (2, 3))
+    s._uses_learning_phase = False
+    assert s._uses_learning_phase is False
+    for name in ("indices", "values", "dims"):
+        with pytest.raises(AttributeError, match=f"its {name} cannot change"):
+            setattr(s, name, None)
+    np.testing.assert_array_equal(K.to_dense(s).numpy(), [[0, 5, 0], [0, 0, 0]])

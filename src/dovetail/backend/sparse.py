@@ -25,9 +25,9 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(eq=False, init=False)
 class SparseTensor:
-    """An immutable tensor that keeps only some elements; all others are 0.
+    """A tensor that keeps only some elements; all others are 0.  Its parts stay as they are.
 
     It is a structure of tensors, so functions that take structures take it, such as `dovetail.function`.  Layers of
     Keras take it as one tensor.  `K.to_dense`, `K.dot`, `K.concatenate`, `K.gather`, `K.sum` and `K.cast` take it.  So
@@ -75,6 +75,12 @@ class SparseTensor:
                 "it needs indices (how many, rank), values (how many,), and a dense_shape of as many ints as axes."
             )
             raise op_error(ValueError, "SparseTensor", problem, given)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a further attribute, as programs for Keras do on their tensors."""
+        if name in self.__dataclass_fields__:
+            raise op_error(AttributeError, "SparseTensor", f"its {name} cannot change; make another SparseTensor.")
+        object.__setattr__(self, name, value)
 
     def _fits(self) -> bool:
         shapes = (getattr(seen(part), "shape", None) for part in (self.indices, self.values))
