@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import subprocess
 import sys
 import tomllib
@@ -118,7 +119,8 @@ PLUGGABLE_BACKENDS = frozenset(["mlx"])
 def run(program: str, path: list[Path] = ()) -> str:
     """The value that a program prints last; packages in `path` come before installed ones."""
     lines = [f"import sys; sys.path[:0] = {[*map(str, path), str(PACKAGE.parent)]}", program]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    env = os.environ | {"DOVETAIL_WHOLE_TRACEBACKS": "1"}  # an error's last line is its message
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=env, capture_output=True, text=True)
     return (done.stdout + done.stderr).strip().splitlines()[-1]
 
 
