@@ -78,8 +78,8 @@ def check_sparse_values_become_dense_with_a_line():
 def check_ragged_values_are_refused():
     for name, value in usable(RAGGED).items():
         for use, call in USES.items():
+            print(name, use)
             with pytest.raises(ValueError, match=RAGGED[name][1]):
-                print(name, use)
                 call(value)
 
 

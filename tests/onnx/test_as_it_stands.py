@@ -89,6 +89,28 @@ def test_nodes_that_wait_for_shapes_are_in_the_file(given):
     assert {len(one.graph.node) for one in given} == {6}
 
 
+def test_data_of_other_files_goes_into_the_message(given, tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(model(), path, save_as_external_data=True, location="weights", size_threshold=0)
+    assert (tmp_path / "weights").stat().st_size >= W.nbytes
+    np.testing.assert_allclose(dt.onnx.load(path)(X), right(), rtol=1e-5)
+    np.testing.assert_array_equal(numpy_helper.to_array(given[0].graph.initializer[0]), W)
+    assert [node.op_type for node in given[0].graph.node] == ["Gemm", "Relu", "Neg"]
+
+
+def test_a_file_that_is_too_large_is_written_anew(given, monkeypatch):
+    monkeypatch.setattr("dovetail.onnx.loading.MOST", 8)
+    np.testing.assert_allclose(dt.onnx.load(model())(X), right(), rtol=1e-5)
+    assert [one.opset_import[0].version for one in given] == [18]
+
+
+def test_other_results_of_the_graph_are_written_anew(given):
+    loaded = dt.onnx.load(model())
+    (relu,) = loaded.graph.find("Relu")
+    loaded.graph.outputs = [relu.outputs[0]]
+    np.testing.assert_allclose(dt.function(loaded.graph)(X), -right(), rtol=1e-5)
+
+
 def test_a_file_that_the_library_refuses_is_written_anew(given, monkeypatch):
     engine, load = get_engine("onnxruntime"), get_engine("onnxruntime").load
 

@@ -180,7 +180,7 @@ class Measurer:
             return
         if len(best.times) == FIRST_CALLS and strategy.group == 1:
             self._learn(strategy, estimates.estimate(best).seconds)
-        if len(best.times) <= FIRST_CALLS:
+        if len(best.times) == FIRST_CALLS or (len(best.times) < FIRST_CALLS and self.group_size > 1):
             self._foresee_groups([best] if strategy.group == 1 else [*state.arms.values()])
         self._watch(per_step)
 

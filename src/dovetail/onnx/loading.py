@@ -108,14 +108,14 @@ class LoadedModel(OneSignature):
 
         Returns:
             The bytes; None if the model was edited, takes or gives values that are no tensors of numbers, is of another
-            format, or needs more than a message can have.
+            format, or is larger than a GiB.
         """
         is_plain = self._read.inputs == self._names and self._read.results == list(
             map(Output, range(len(self.outputs)))
         )
         if format != "onnx" or not is_plain or not self.is_unedited or self._model.size > MOST:
             return None
-        return as_it_stands(self._model)
+        return as_it_stands(self._model, MOST)
 
     @property
     def ends(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -31,7 +31,7 @@ from dovetail.interop.privates import BaseConv, Functional, Node, any_symbolic_t
 OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
 
 MASKS = {"mask", "input_mask", "previous_mask"}  # the argument of `call` and `compute_mask`
-CALLED = {"call", "_merge_function"}  # the methods that compute a layer's results; the second, those of a merge
+CALLED = {"call", "_merge_function"}  # methods that compute a layer's results; merges have the second
 SEEDS = "_seeds_of_calls"  # the attribute of a layer for the seeds that its calls have taken
 
 # Properties that were attributes, which a program may set.

@@ -56,10 +56,18 @@ def refreshed(model: Model, message: Any, external: bool, others: Collection[str
     return data
 
 
-def as_it_stands(model: Model) -> bytes:
-    """The bytes of a model that nobody edited, with the values that its weights have now."""
+def as_it_stands(model: Model, most: int) -> bytes | None:
+    """The bytes of a model that nobody edited, with the values that its weights have now.
+
+    Args:
+        model: the model.
+        most: of the bytes; for more, with those in other files, the result is None.
+    """
     message = copied(model.proto)
-    for proto, array in refreshed(model, message, external=False):
+    data = refreshed(model, message, external=False)
+    if message.ByteSize() + sum(array.nbytes for _, array in data) > most:
+        return None
+    for proto, array in data:
         fill(proto, array)
     return message.SerializeToString()
 
