@@ -13,6 +13,7 @@ from dovetail import ops
 from dovetail.core.base.table import OPS
 from dovetail.core.engines.engine_registry import get_engine
 from dovetail.execute.claims import NotClaimed
+from dovetail.formats.wire.messages import ONNX
 from tests.engines.models import check_case
 from tests.libraries import require
 from tests.ops.table import CASES
@@ -71,6 +72,24 @@ def test_new_weights_count_at_once():
         w.assign(np.eye(3, dtype="float32") * factor)
         for _ in range(4):
             np.testing.assert_array_equal(f(X).numpy(), X * factor)
+
+
+def test_a_model_that_nobody_edited_goes_to_it_as_its_file_has_it(monkeypatch):
+    node = ONNX.NodeProto(op_type="HardSwish", input=["x"], output=["y"])  # Dovetail would write other nodes
+    x, y = (ONNX.ValueInfoProto(name=name) for name in "xy")
+    for value in (x, y):
+        value.type.tensor_type.elem_type = 1
+        for size in X.shape:
+            value.type.tensor_type.shape.dim.add(dim_value=size)
+    file = ONNX.ModelProto(ir_version=8, graph=ONNX.GraphProto(name="one", node=[node], input=[x], output=[y]))
+    file.opset_import.add(version=17)
+    engine, models = get_engine("openvino"), []
+    load = engine.load
+    monkeypatch.setattr(engine, "load", lambda model: (models.append(model), load(model))[1])
+    with dt.engine("openvino"):
+        result = dt.onnx.load(file.SerializeToString())(X)
+    np.testing.assert_allclose(result, X * np.clip(X / 6 + 0.5, 0, 1), rtol=1e-5, atol=1e-6)
+    assert models == [file.SerializeToString()]
 
 
 def test_threads_call_at_the_same_time():
