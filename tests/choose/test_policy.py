@@ -490,10 +490,15 @@ def test_a_bridge_ends_when_the_first_strategy_saves_half_of_its_start(before, a
     assert policy.is_over(state, chosen) is is_over
 
 
+@pytest.mark.parametrize("ahead", [0, 8])
 @pytest.mark.parametrize(("earlier", "done", "is_over"), [(10_000, 20, False), (10_000, 30, True), (40, 30, False)])
-def test_an_earlier_process_ends_a_bridge_sooner_but_not_at_once(earlier, done, is_over):
-    """This program may be shorter, so as many steps must have run as save a quarter of the start."""
+def test_an_earlier_process_ends_a_bridge_sooner_but_not_at_once(earlier, done, is_over, ahead):
+    """This program may be shorter, so as many steps must have run as save a quarter of the start.
+
+    The earlier one may have said a few steps again and again, as this one does.
+    """
     state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    policy.announce(state, ahead)
     state.earlier, state.done, state.arms[Strategy("numpy")].is_ready = earlier, done, True
     assert policy.is_over(state, chosen) is is_over
 

@@ -118,10 +118,12 @@ def _surplus(state: State, strategy: Strategy, load: float) -> float:
     """The seconds that a strategy saves over the steps to come, less what must be saved to make its program.
 
     Steps that the program said are sure, but predictions are not.  So they must save the whole start, and no more of
-    them count than of an earlier process.  A program that has said more steps again and again may go on to do so.
+    them count than of an earlier process.  A program that has said more steps again and again may go on to do so, and
+    one that did so in an earlier process may do it again.
     """
     best = champion(state)
-    steps = min(max(EARLY * state.ahead, state.before) or remaining(state), FAITH * state.done)
+    said = max(EARLY * state.ahead, state.before)
+    steps = min(max(said or state.done, state.earlier - state.done), FAITH * state.done)
     saved = 0.0 if best is None else steps * _saved(state, strategy, best)
     return saved - EARLY * (state.arms[strategy].start - load)
 
