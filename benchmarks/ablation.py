@@ -3,7 +3,8 @@
 Two processes for each row hold the same model on the same engine: Dovetail as it is, and without one ingredient.  They
 take turns of a second.
 
-    python benchmarks/ablation.py [--rounds 7] [memory groups joining convolutions optimizer recurrent buffers]
+    python benchmarks/ablation.py [--rounds 7] [memory groups joining convolutions optimizer recurrent buffers
+                                                  onnxruntime]
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from auto import AGAIN, COUNTED, function_of, is_settled, settle
+from auto import AGAIN, COUNTED, NAMES, function_of, is_settled, settle
 from processes import Server, answer, command_line
 from timing import repeated, seconds_per_call, table
 from tqdm import tqdm
 
-from dovetail.core.engines.engine_registry import AUTO
+from dovetail.core.engines.engine_registry import AUTO, list_candidates
 
 WITHOUT = "DOVETAIL_WITHOUT"  # names the ingredient that a process lacks
 
@@ -36,6 +37,10 @@ def _replaced(module: str, name: str, value: Any) -> Callable[[], None]:
         setattr(found, name, value)
 
     return replace
+
+
+def _others() -> list[str]:
+    return [name for name in list_candidates() if name != "onnxruntime"]
 
 
 def _refused(*args: Any) -> None:
@@ -112,6 +117,11 @@ INGREDIENTS = {
             ("Transformer", "torch", "fit"),
             ("CNN", "torch", "fit"),
         ),
+    ),
+    "onnxruntime": Ingredient(
+        "ONNX Runtime as a choice",
+        _replaced("dovetail.choose.measured_plan", "list_candidates", _others),
+        tuple((model, AUTO, "predict") for model in NAMES),
     ),
 }
 

@@ -5,7 +5,8 @@ cache of that run, each engine of Dovetail alone, and Keras' own backends.  Ther
 
 - MLP, CNN, ...: training; the seconds until step 1, 8, 64, 512 and 4,096.
 - MLP-predict, CNN-predict, ...: prediction; the same for batches.
-- Autoencoder, BiLSTM, VAE, ...: whole programs; the seconds until the end of each of their two epochs.
+- Autoencoder, BiLSTM, VAE, ...: whole programs; the seconds until the end of each of their two epochs.  MobileNetV2,
+  EfficientNetB0 and ResNet50 of keras.applications predict in the second one.
 - MLP-fit, CNN-fit, ...: `fit(epochs=1)` again and again; the number of epochs when the time is over.
 
 Each row has a table of these seconds, with the processor's seconds and peak memory.  The summary compares both kinds of

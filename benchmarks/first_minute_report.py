@@ -14,7 +14,7 @@ from timing import table
 
 TRAINED = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
 PREDICTED = ("MLP-predict", "CNN-predict", "Transformer-predict")
-PROGRAMS = ("Autoencoder", "BiLSTM", "VAE", "ConvLSTM", "GAN")
+PROGRAMS = ("Autoencoder", "BiLSTM", "VAE", "ConvLSTM", "GAN", "MobileNetV2", "EfficientNetB0", "ResNet50")
 FITTED = ("MLP-fit", "CNN-fit", "ConvLSTM-fit", "ResNet-fit", "BiLSTM-fit")
 ROWS = (*TRAINED, *PREDICTED, *PROGRAMS, *FITTED)
 

@@ -1,6 +1,7 @@
 """Whole programs of Keras on arrays that are drawn at random: made with whichever backend Keras runs on.
 
-Each trains for two epochs, and reports each epoch's end.  None of them names a backend, so the same lines run on
+Each trains for two epochs, and reports each epoch's end.  A model of `keras.applications` trains for one epoch, and
+predicts in the second.  None of them names a backend, so the same lines run on
 Keras' own backends and on Dovetail.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
@@ -159,10 +161,24 @@ def _discriminator() -> Any:
     return model
 
 
+def application(name: str, report: Report) -> list[Any]:
+    """A model of `keras.applications` with random weights, on 4 images of 224 by 224: 8 steps, then 20 predictions."""
+    rng = _seeded()
+    images = rng.uniform(0, 255, size=(20 * 4, 224, 224, 3)).astype("float32")
+    model = getattr(keras.applications, name)(weights=None)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    model.fit(images[: 8 * 4], rng.integers(0, 1000, 8 * 4), batch_size=4, verbose=0)
+    report(1)
+    model.predict(images, batch_size=4, verbose=0)
+    report(2)
+    return [model]
+
+
 PROGRAMS = {
     "Autoencoder": autoencoder,
     "BiLSTM": bidirectional,
     "VAE": vae,
     "ConvLSTM": conv_lstm,
     "GAN": gan,
+    **{name: partial(application, name) for name in ("MobileNetV2", "EfficientNetB0", "ResNet50")},
 }
