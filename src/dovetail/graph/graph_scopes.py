@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
     from dovetail.graph.recompute_groups import RecomputeGroup
 
+GRADIENTS = "gradients/"  # the name scope of gradients, with its slash
+
 
 class GraphScopes(NamedTuple):
     """The scopes that are open on one graph, in this thread or task.
@@ -93,9 +95,13 @@ def made_for_operation(graph: HasScopes, operation: Operation) -> AbstractContex
 
 
 def made_for_gradient(graph: HasScopes, operation: Operation) -> AbstractContextManager[None]:
-    """The same for gradients of this operation: they are a part of their own, which runs after the operation's part."""
-    pin = operation.pin.of_gradient
-    return scoped(graph, made_for=operation, places=Places((pin,), pin=pin))
+    """The same for gradients of this operation: they are a part of their own, which runs after the operation's part.
+
+    They are in the name scope `gradients`, and there in the operation's own one.
+    """
+    pin, around = operation.pin.of_gradient, graph.here.scope
+    inside = around if GRADIENTS in around else f"{around}{GRADIENTS}"
+    return scoped(graph, made_for=operation, places=Places((pin,), pin=pin), name=f"{inside}{scope_of(operation)}")
 
 
 def put_in_scope(graph: HasScopes, operation: Any) -> None:
