@@ -134,7 +134,10 @@ def test_what_cannot_be_brought_in_is_refused(graph):
     dt.gradients(result, x)
     shared = graph.find("WhileGrad")[0].attr("body")
     assert shared is body
-    with body.as_default(), pytest.raises(ValueError, match=r"'While' and 'gradients/WhileGrad' share the graph 'body'"):
+    with (
+        body.as_default(),
+        pytest.raises(ValueError, match=r"'While' and 'gradients/WhileGrad' share the graph 'body'"),
+    ):
         body.outputs[0] + y
     own = result.op.body("body")
     assert (own is shared, graph.find("WhileGrad")[0].body("body") is shared) == (False, True)

@@ -41,10 +41,29 @@ def picture_named(options: argparse.Namespace) -> Picture:
         pictures = {place: picture_of(graph) for place, graph in _graphs(load(name))}
     else:
         signatures = model_of(options).signatures.values()
-        pictures = {signature.name: picture_of(signature.graph) for signature in signatures}
+        pictures = _distinct({signature.name: picture_of(signature.graph) for signature in signatures})
     if not pictures:
         raise WrongInput(f"{name!r} has no graph; `dovetail show {name}` prints its contents.")
     return joined(Path(name).name, pictures)
+
+
+def _distinct(pictures: dict[str, Picture]) -> dict[str, Picture]:
+    """The pictures of a model's signatures, without lines of this program, and without those that are like a later one.
+
+    Keras writes each model as `serve` and as `serving_default`.
+    """
+    found = {}
+    for name, picture in pictures.items():
+        _forget_lines(picture)
+        found[tuple((node.type, *node.inputs, *node.attributes) for node in picture.nodes)] = name
+    return {name: pictures[name] for name in found.values()}
+
+
+def _forget_lines(picture: Picture) -> None:
+    for node in picture.nodes:
+        node.line = None
+        for _, inner in node.inner:
+            _forget_lines(inner)
 
 
 def _graphs(value: Any) -> Iterator[tuple[str, Graph]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import random
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from dovetail.formats.pictures.page import page_of
+from dovetail.formats.pictures.page import BINS, page_of
 from dovetail.formats.pictures.picture import Node, Picture
 from tests.browser import CHROMIUM, Browser
 from tests.formats.hostile import hostile_data, hostile_graph
@@ -17,6 +18,7 @@ Image = pytest.importorskip("PIL.Image", reason="screenshots are read with Pillo
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed, in which pages are looked at")
 
+SVG = "{http://www.w3.org/2000/svg}"
 SIZES = {"wide": (1400, 900), "narrow": (400, 800)}
 MOST_DRAWN = 3000
 PAN = """window.waiting = (async () => {
@@ -121,6 +123,39 @@ def test_search(opened):
     assert opened.run("[fullName(look.selected), look.selected.parent.isOpen]") == ["dense/Tanh", True]
     opened.press("Escape")
     assert opened.run("[byId('search').value, look.found, look.dims]") == ["", None, False]
+
+
+def test_an_address_names_an_operation(opened):
+    assert opened.run("select(null), follow()") is False
+    opened.run("select(graph.items.find((item) => item.label === 'Tanh'))")
+    assert opened.run("location.hash") == "#op=dense%2FTanh"
+    opened.run("history.replaceState(null, '', '#op=dense%2FMatMul')")
+    assert opened.run("follow() && fullName(look.selected)") == "dense/MatMul"
+    assert opened.run("history.replaceState(null, '', '#op=nothing'), follow()") is False
+    assert opened.run("select(null), location.hash") == ""
+
+
+def test_weights_are_in_their_operation(opened):
+    opened.run("select(graph.items.find((item) => item.label === 'MatMul'))")
+    text = opened.run("byId('panel').innerText")
+    assert "w float32[3,2]" in text and "1, 1, 1, 1, 1, 1" in text and "Reads" not in text
+    assert opened.run("byId('panel').querySelectorAll('.histogram i').length") == BINS
+    assert opened.run("look.selected.node.subtitle") == "w [3,2]"
+    opened.run("search('w')")
+    assert "dense/MatMul" in opened.run("page.found.map(fullName)")
+
+
+def test_the_view_is_saved(opened):
+    drawing = ElementTree.fromstring(opened.run("svgOfView()"))
+    texts = {element.text for element in drawing.iter(f"{SVG}text")}
+    assert {"x", "Output", "MatMul", "w [3,2]"} <= texts and len(list(drawing.iter(f"{SVG}path"))) > 20
+    assert [float(drawing.get(key)) for key in ("width", "height")] == opened.run("[view.width, view.height]")
+    opened.run("window.saved = []; save = (content, ending) => saved.push([content.type, content.size > 1000, ending])")
+    opened.run("byId('save-svg').click()")
+    opened.run(
+        "window.waiting = new Promise((done) => { byId('save-png').click(); setTimeout(done, 300); }).then(() => 1)"
+    )
+    assert opened.run("saved") == [["image/svg+xml", True, "svg"], ["image/png", True, "png"]]
 
 
 def test_colours(opened, tmp_path):

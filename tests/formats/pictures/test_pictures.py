@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.formats.pictures.page import page_data
-from dovetail.formats.pictures.picture import OUTPUT, picture_of
+from dovetail.formats.pictures.page import numbers_of, page_data
+from dovetail.formats.pictures.picture import OUTPUT, folded, picture_of
 from dovetail.formats.pictures.show import FORMATS, notebook_html
 from dovetail.formats.pictures.tree import Tree
 from tests.formats.hostile import NAMES, hostile_data, hostile_graph
@@ -53,6 +53,70 @@ def test_nodes(graph):
         ("body", OUTPUT),
     ]
     assert [node.name for node in picture.nodes if node.type == OUTPUT] == ["output_0", "output_1"]
+
+
+def test_folded_weights():
+    """A read of a variable has no node where an operation takes it; it has one as a result, or if others wait."""
+    weight, given = (dt.Variable(np.ones((3, 2), "float32"), name=name) for name in ("layer/kernel", "given"))
+    graph = dt.Graph("g")
+    x = graph.placeholder(dt.spec((4, 3)), "x")
+    with graph.as_default():
+        large = np.arange(60, dtype="float32").reshape(3, 20)
+        graph.outputs = [dt.ops.matmul(x, weight), dt.ops.matmul(-x, weight), dt.ops.matmul(x, large), given.read()]
+    picture = folded(picture_of(graph))
+    names = [node.title for node in picture.nodes]
+    assert (
+        names.count("given") == 1
+        and "layer/kernel" not in names
+        and "Const" not in {node.type for node in picture.nodes}
+    )
+    products = [node for node in picture.nodes if node.type == "MatMul"]
+    taken = [[taken[:2] for taken in node.weights] for node in products]
+    assert taken == [*2 * [[("layer/kernel", "float32[3,2]")]], [("Const", "float32[3,20]")]]
+    assert [node.subtitle for node in products] == ["kernel [3,2]", "kernel [3,2]", "Const [3,20]"]
+    assert products[0].weights[0].value().tolist() == np.ones((3, 2)).tolist()
+    assert [picture.nodes[source].type for source, _ in products[1].inputs] == ["Neg"]
+    assert products[2].weights[0].value().sum() == 1770.0
+    weight.delete()
+    assert numbers_of(products[0].weights[0].value()) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([True, False]), {"least": 0.0, "largest": 1.0, "first": "1, 0"}),
+        (np.array([np.nan, np.inf], "float32"), {"odd": 2, "first": "nan, inf"}),
+        (np.full(30, -2, "int8"), {"mean": -2.0, "first": ", ".join(24 * ["-2"]) + ", …"}),
+        (np.array(["text"]), None),
+        (np.array([1 + 2j]), None),
+        (np.zeros((0, 3)), None),
+    ],
+)
+def test_the_numbers_of_a_weight(value, expected):
+    found = numbers_of(value)
+    assert (found is None) if expected is None else (found | expected == found)
+
+
+def test_gradients_are_in_scopes():
+    weight = dt.Variable(np.ones((3, 2), "float32"), name="w")
+
+    def step(x):
+        with dt.GradientTape() as tape, dt.backend.name_scope("layer"):
+            loss = dt.ops.sum(dt.ops.exp(dt.ops.matmul(x, weight)))
+        with dt.backend.name_scope("update"):
+            weight.assign_sub(tape.gradient(loss, weight))
+        return loss
+
+    def second(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            gradient = dt.gradients(dt.ops.exp(x) ** 2, x)
+        return tape.gradient(gradient, x)
+
+    names = {op.name for op in dt.function(step).graph(dt.spec((4, 3))).operations}
+    assert {"layer/MatMul", "update/gradients/layer/MatMul", "update/Sub"} <= names
+    heads = {op.name.rpartition("/")[0] for op in dt.function(second).graph(dt.spec((3,))).operations}
+    assert heads == {"", "gradients", "gradients/gradients"}
 
 
 def test_scopes_around_one_thing_are_no_items():

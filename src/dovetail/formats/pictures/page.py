@@ -14,12 +14,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.base.table import OPS
 from dovetail.formats.pictures.layout import OUTSIDE, Layout, layout
-from dovetail.formats.pictures.picture import OUTPUT, Node, Picture
+from dovetail.formats.pictures.picture import OUTPUT, Node, Picture, folded
 from dovetail.formats.pictures.tree import Item, Tree
 
-SCRIPTS = ("model", "arrange", "colours", "draw", "panel", "main")  # in this order: later ones use earlier ones
+SCRIPTS = (
+    "model",
+    "arrange",
+    "colours",
+    "draw",
+    "drawing",
+    "panel",
+    "main",
+)  # in this order: later ones use earlier ones
 STARTS = frozenset(["Placeholder"])  # these stay in the first layer
 
 
@@ -33,7 +43,7 @@ def page_of(picture: Picture) -> str:
         >>> text.startswith("<!doctype html>"), "https://" in text
         (True, False)
     """
-    data = json.dumps(page_data(Tree(picture)), separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(page_data(Tree(folded(picture))), separators=(",", ":")).replace("<", "\\u003c")
     parts = {"title": html.escape(picture.name), "graph": data, "style": _file("page.css")}
     parts["script"] = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _file("page.html"))
@@ -60,13 +70,15 @@ def page_data(tree: Tree) -> dict[str, Any]:
     Returns:
         "parent", "label", "layer", "center": columns of all items.  "item", "type", "title", "subtitle", "outputs",
         "attributes", "line", "inputs": columns of nodes, with the numbers of their items.  "waits": the items for which
-        some nodes wait.  "facts": more columns of nodes, by name.  "bends": lists of two items and positions.
-        "strings", "groups", "lines": the values for which other columns have numbers.
+        some nodes wait.  "weights": the numbers of the values that nodes take.  "facts": more columns of nodes, by
+        name.  "bends": lists of two items and positions.  "strings", "groups", "lines", "values": the values for which
+        other columns have numbers.
     """
-    strings, groups, lines = _Numbers(), _Numbers(), _Numbers()
+    strings, groups, lines, values = _Numbers(), _Numbers(), _Numbers(), _Numbers()
     placed = laid_out(tree)
     at = [item for item, entry in enumerate(tree.items) if entry.node is not None]
     nodes: list[Node] = [item.node for item in tree.items if item.node is not None]
+    weights = {weight[:2]: weight for node in nodes for weight in node.weights}
     inputs: dict[int, list[int]] = {item: [] for item in at}
     waits: dict[int, list[int]] = {}
     for source, output, target in tree.edges:
@@ -91,11 +103,13 @@ def page_data(tree: Tree) -> dict[str, Any]:
         "line": [-1 if node.line is None else lines(tuple(map(strings, node.line))) for node in nodes],
         "inputs": list(inputs.values()),
         "waits": {number: waits[item] for number, item in enumerate(at) if item in waits},
+        "weights": [[values(weight[:2]) for weight in node.weights] for node in nodes],
         "facts": dict(_facts(nodes)),
         "documents": {name: _summary(name) for name in dict.fromkeys(node.type for node in nodes)},
         "strings": list(strings.known),
         "groups": list(groups.known),
         "lines": list(lines.known),
+        "values": [[*key, numbers_of(weight.value())] for key, weight in weights.items()],
     }
 
 
@@ -127,6 +141,38 @@ def _summary(name: str) -> str:
     """The first line of an op's documentation."""
     op = OPS.get(name)
     return "" if op is None else (op.__doc__ or "").strip().partition("\n")[0].replace("`", "")
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+BINS, MOST_COUNTED, MOST_SHOWN = 32, 1 << 20, 24  # of a histogram; numbers that it counts; numbers that are shown
+
+
+def numbers_of(value: np.ndarray | None) -> dict[str, Any] | None:
+    """The numbers of a weight that a page shows; None if the value is unknown, empty or not numeric.
+
+    Returns:
+        "least", "mean", "largest"; "first": the first numbers as text; "counts": how many of at most a million numbers
+        are in each of some equal parts between the least and the largest; "odd": how many are not finite.
+
+    Example:
+        >>> numbers_of(np.array([[0.0, 1.0], [1.0, np.inf]]))["counts"][::31], numbers_of(np.zeros(0))
+        ([1, 2], None)
+    """
+    if value is None or not value.size or value.dtype.kind not in "bifuV":
+        return None
+    flat = value.reshape(-1)
+    numbers = flat[:: -(-flat.size // MOST_COUNTED)].astype("float64")
+    finite = numbers[np.isfinite(numbers)]
+    found: dict[str, Any] = {"first": ", ".join(f"{x:.6g}" for x in flat[:MOST_SHOWN].astype("float64").tolist())}
+    if flat.size > MOST_SHOWN:
+        found["first"] += ", …"
+    if odd := numbers.size - finite.size:
+        found["odd"] = odd
+    if finite.size:
+        found |= {"least": float(finite.min()), "mean": float(finite.mean()), "largest": float(finite.max())}
+        found["counts"] = np.histogram(finite, BINS)[0].tolist()
+    return found
 
 
 # -- positions --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dovetail.core.base.errors import Where
 from dovetail.core.values.spec import TensorSpec
@@ -19,6 +22,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.printing import constant_text, shown
 
 OUTPUT = "Output"  # the type of nodes that stand for results
+PASSING = frozenset(["ReadVariableOp", "Identity"])  # types that hand a weight on, where one is their only input
 SHORT = 14  # characters of a constant that its node shows
 LONGEST = 200  # characters of an attribute
 
@@ -31,6 +35,20 @@ class Line(NamedTuple):
 
     place: str
     text: str
+
+
+class Weight(NamedTuple):
+    """A variable's or a constant's value, as a page shows it in the operation that takes it.
+
+    Attributes:
+        name: of the variable or the constant.
+        spec: its dtype and shape.
+        value: returns its value now, or None if that is not known; a page alone asks for it.
+    """
+
+    name: str
+    spec: str
+    value: Callable[[], np.ndarray | None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -48,6 +66,8 @@ class Node:
         facts: the engine, device, part and segment that compute it; the bytes of its results; data of a profile.
         line: the user's line; None if there is none.
         inner: the graphs in it, such as a loop's body, by the names of their parameters.
+        weight: what it gives, if it reads a variable or is a large constant.
+        weights: the weights that it takes, in a picture in which they are folded; see `folded`.
     """
 
     name: str
@@ -61,6 +81,8 @@ class Node:
     facts: dict[str, Any] = field(default_factory=dict)
     line: Line | None = None
     inner: list[tuple[str, Picture]] = field(default_factory=list)
+    weight: Weight | None = None
+    weights: list[Weight] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -139,6 +161,7 @@ class Painter:
                 None if op.where is None else _line(op.where),
                 [(key, picture_of(value, self._data, facts)) for key, value in op.attrs.items()
                  if isinstance(value, GraphBase)],
+                _weight(op, outputs),
             )
         )  # fmt: skip
         for tensor in op.outputs:
@@ -175,6 +198,16 @@ def _texts(op: Operation, outputs: list[str]) -> tuple[str, str]:
     return op.type, "" if label == op.type else label
 
 
+def _weight(op: Operation, outputs: list[str]) -> Weight | None:
+    """The weight that an operation gives."""
+    if op.type == "ReadVariableOp":
+        variable = op.attrs["variable"]
+        return Weight(variable.name, outputs[0], lambda: variable.numpy() if variable.is_held else None)
+    if op.type == "Const" and op.attrs["value"].size > SHORT:
+        return Weight(op.name, outputs[0], lambda: np.asarray(op.attrs["value"]))
+    return None
+
+
 def _text(op: Operation, value: Any) -> str:
     is_large = op.type == "Const" and value.size > SHORT
     text = constant_text(op) if is_large else shown(value)
@@ -188,6 +221,48 @@ def _line(where: Where) -> Line:
     here = os.path.relpath(file) if os.path.isabs(file) else file
     place = os.path.basename(file) if here.startswith(os.pardir) else here
     return Line(f"{place}:{number}", linecache.getline(file, number).strip())
+
+
+def folded(picture: Picture) -> Picture:
+    """The picture without nodes that only give weights; each node that takes one names it.
+
+    A weight that is a result, or for which others wait, keeps its node.
+    """
+    given: list[Weight | None] = []
+    for number, node in enumerate(picture.nodes):
+        if node.type in PASSING and [source < number for source, _ in node.inputs] == [True]:
+            weight = given[node.inputs[0][0]]
+            given.append(weight and weight._replace(spec=weight.spec or (node.outputs or [""])[0]))
+        else:
+            given.append(node.weight)
+    taken: set[int] = set()
+    for node in picture.nodes:
+        sources = {source for source, _ in node.inputs}
+        taken |= sources
+        for source in {*node.waits, *(sources if node.type == OUTPUT else ())}:
+            given[source] = None
+    stays = [weight is None or number not in taken for number, weight in enumerate(given)]
+    places = [kept - 1 for kept in accumulate(map(int, stays))]
+    found = Picture(picture.name)
+    for node in (node for node, kept in zip(picture.nodes, stays, strict=True) if kept):
+        weights = [weight for source, _ in node.inputs if not stays[source] and (weight := given[source])]
+        inputs = [(places[source], output) for source, output in node.inputs if stays[source]]
+        waits = [places[source] for source in node.waits]
+        inner = [(key, folded(part)) for key, part in node.inner]
+        subtitle = ", ".join(map(_short, weights)) or node.subtitle
+        found.nodes.append(replace(node, subtitle=subtitle, inputs=inputs, waits=waits, inner=inner, weights=weights))
+    return found
+
+
+def _short(weight: Weight) -> str:
+    """The last part of a weight's name, and its shape.
+
+    Example:
+        >>> _short(Weight("dense/kernel", "float32[8,2]"))
+        'kernel [8,2]'
+    """
+    name, (_, bracket, shape) = weight.name.rpartition("/")[2], weight.spec.partition("[")
+    return f"{name} {bracket}{shape}".strip()
 
 
 def joined(name: str, pictures: Mapping[str, Picture]) -> Picture:

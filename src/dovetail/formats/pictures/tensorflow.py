@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dovetail.formats.pictures.picture import LONGEST, OUTPUT, Node, Picture
+from dovetail.formats.pictures.picture import LONGEST, OUTPUT, SHORT, Node, Picture, Weight
 from dovetail.formats.summary.graphs import dtype_name
 
+VARIABLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
 MOST = 50_000  # nodes of a picture: a function that would add more is left out
 
 
@@ -59,6 +61,7 @@ class _Reader:
             (key, _cut(_text(proto.attr[key]))) for key in sorted(proto.attr) if not key.startswith("_output")
         ]
         node.facts = {"device": proto.device} if proto.device else {}
+        node.weight = _weight(proto, node.outputs)
         for key in sorted(proto.attr):
             value = proto.attr[key]
             called = [value.func.name] if value.WhichOneof("value") == "func" else [f.name for f in value.list.func]
@@ -122,6 +125,16 @@ def _sorted(protos: Iterable[Any]) -> list[Any]:
             if not waits[user]:
                 ready.append(user)
     return [*ordered, *by_name.values()]
+
+
+def _weight(proto: Any, outputs: list[str]) -> Weight | None:
+    """The weight that a node gives: a variable, or a constant of some size; its value is not read."""
+    if proto.op in VARIABLES:
+        return Weight(proto.name, next(iter(outputs), ""))
+    shape = proto.attr["value"].tensor.tensor_shape if proto.op == "Const" else None
+    if shape is None or math.prod(d.size for d in shape.dim) <= SHORT:
+        return None
+    return Weight(proto.name, _plain("tensor", proto.attr["value"].tensor))
 
 
 def _outputs(proto: Any) -> Iterator[str]:

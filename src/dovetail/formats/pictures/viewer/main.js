@@ -118,14 +118,23 @@ function select(item, moves = true) {
   if (item && item.parent && moves) reveal(item);
   if (item) byId("panel").classList.remove("closed");
   else if (isNarrow()) byId("panel").classList.add("closed");
+  history.replaceState(null, "", item && item.parent ? `#op=${encodeURIComponent(fullName(item))}` : location.pathname + location.search);
   showPanel();
   ask();
+}
+
+// The operation or scope that the address names: page.html#op=conv_1/Conv2D.
+function follow() {
+  const name = location.hash.startsWith("#op=") ? decodeURIComponent(location.hash.slice(4)) : null;
+  const item = name && graph.items.find((other) => other.parent && fullName(other) === name);
+  if (item) select(item);
+  return Boolean(item);
 }
 
 function search(words) {
   const wanted = words.trim().toLowerCase();
   const has = (text) => text.toLowerCase().includes(wanted);
-  const matches = (item) => item.parent && (has(item.label) || has(fullName(item)) || (item.node && (has(item.node.type) || has(item.node.title) || item.node.attributes.some(([key, value]) => has(key) || has(value)))));
+  const matches = (item) => item.parent && (has(item.label) || has(fullName(item)) || (item.node && (has(item.node.type) || has(item.node.title) || item.node.weights.some(({ name }) => has(name)) || item.node.attributes.some(([key, value]) => has(key) || has(value)))));
   page.found = wanted ? graph.items.filter(matches) : [];
   page.at = -1;
   look.selected = null;
@@ -171,6 +180,22 @@ function showLegend() {
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
   colour(page.key);
+}
+
+// -- pictures of the view ------------------------------------------------------------------------------------------
+
+function save(content, ending) {
+  const link = element("a", { href: URL.createObjectURL(content), download: `${graph.name.replace(/[^\w.-]+/g, "_")}.${ending}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function saveAsImage() { canvas.toBlob((content) => save(content, "png")); }
+
+function svgOfView() {
+  const drawing = new Drawing(view.width, view.height);
+  draw(drawing, page.picture, { ...view, pixels: 1 }, look);
+  return drawing.text();
 }
 
 // -- mouse and fingers -------------------------------------------------------------------------------------------
@@ -275,6 +300,8 @@ byId("close-all").onclick = () => setAll(false);
 byId("fit").onclick = fit;
 byId("zoom-in").onclick = () => zoom(1.25);
 byId("zoom-out").onclick = () => zoom(0.8);
+byId("save-png").onclick = saveAsImage;
+byId("save-svg").onclick = () => save(new Blob([svgOfView()], { type: "image/svg+xml" }), "svg");
 byId("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 byId("show-panel").onclick = () => { byId("panel").classList.toggle("closed"); };
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => setTheme(event.matches ? "dark" : "light"));
@@ -289,5 +316,7 @@ page.picture = arrange(graph);
 resize();
 colour(choices.has("time") ? "time" : page.key);
 start();
+follow();
 frame();
+window.addEventListener("hashchange", follow);
 window.page = page;

@@ -15,7 +15,7 @@ function readGraph(data) {
     item.depth = item.parent.depth + 1;
     item.parent.children.push(item);
   });
-  const edges = [];
+  const edges = [], weights = data.values.map(([name, spec, numbers]) => ({ name, spec, numbers, users: [] }));
   data.item.forEach((id, k) => {
     const item = items[id];
     item.node = {
@@ -23,7 +23,9 @@ function readGraph(data) {
       outputs: data.groups[data.outputs[k]].map(text), attributes: pairs(data.groups[data.attributes[k]].map(text)),
       line: data.line[k] < 0 ? null : { place: text(data.lines[data.line[k]][0]), text: text(data.lines[data.line[k]][1]) },
       inputs: pairs(data.inputs[k]), waits: data.waits[k] || [], users: [],
+      weights: data.weights[k].map((number) => weights[number]),
     };
+    for (const weight of item.node.weights) weight.users.push(item);
   });
   for (const id of data.item) {
     const target = items[id];

@@ -32,6 +32,20 @@ function factRows(item) {
   return Object.entries(item.facts).map(([key, value]) => [key === "bytes" ? "memory" : key, factText(key, value)]);
 }
 
+// A weight: its name, dtype and shape, a histogram, and its first numbers.
+function weightDetails(item, weight, select) {
+  const { name, spec, numbers, users } = weight, found = [element("p", {}, element("b", {}, name), element("span", { className: "faint" }, ` ${spec}`))];
+  if (numbers && numbers.counts) {
+    const most = Math.max(...numbers.counts);
+    found.push(element("div", { className: "histogram", role: "img", ariaLabel: `Histogram of ${name}` }, ...numbers.counts.map((count) => element("i", { title: count.toLocaleString("en"), style: { height: `${count ? Math.max(2, (100 * count) / most) : 0}%` } }))));
+    found.push(element("div", { className: "ends" }, ...["least", "mean", "largest"].map((key) => element("span", { title: key }, String(Number(numbers[key].toPrecision(4)))))));
+  }
+  if (numbers && numbers.odd) found.push(element("p", { className: "faint" }, `${numbers.odd.toLocaleString("en")} numbers are not finite`));
+  if (numbers) found.push(element("pre", {}, numbers.first));
+  const others = users.filter((user) => user !== item).slice(0, 6).map((user) => itemLink(user, user.node.type, select));
+  return others.length ? [...found, element("span", { className: "faint" }, "also taken by"), ...others] : found;
+}
+
 function nodeDetails(graph, item, select) {
   const { node } = item, { items } = graph;
   const specs = node.inputs.map(([id, output]) => [items[id], items[id].node.outputs[output] || ""]);
@@ -41,6 +55,7 @@ function nodeDetails(graph, item, select) {
     element("p", {}, node.type === "Output" ? "a result of the graph" : node.type, element("span", { className: "faint" }, graph.documents[node.type] ? `: ${graph.documents[node.type]}` : "")),
     ...(node.line ? section("User's line", element("code", {}, node.line.place), ...(node.line.text ? [element("pre", {}, node.line.text)] : [])) : []),
     ...section("Results", ...node.outputs.map((spec) => element("code", { style: { display: "block" } }, spec))),
+    ...section("Weights", ...node.weights.flatMap((weight) => weightDetails(item, weight, select))),
     ...section("Attributes", ...rowsTable(node.attributes)),
     ...section("Place and numbers", ...rowsTable(factRows(item))),
     ...links("Inputs", specs, select),
