@@ -273,6 +273,30 @@ def program_one_optimizer_for_models_that_share_layers():
     return [*found, *sums(*models)]
 
 
+# -- losses of scores -------------------------------------------------------------------------------------------------
+
+
+def program_cross_entropies_of_large_scores():
+    """They are computed of the scores, which no clipped probability hides."""
+    x = layers.Input((1,))
+    far, targets = np.float32([[-90], [-20], [0.5], [40]]), np.float32([[1], [0], [1], [0]])
+    by_class, one = "sparse_categorical_crossentropy", "binary_crossentropy"
+    found = []
+    for layer, loss in (
+        (layers.Dense(1, "sigmoid", kernel_initializer="ones"), one),
+        (layers.Activation("sigmoid"), one),
+        (layers.Activation("linear"), keras.losses.BinaryCrossentropy(from_logits=True)),
+        (layers.Activation("linear"), lambda y, z: keras.backend.binary_crossentropy(y, z, from_logits=True)),
+        (layers.Dense(2, "softmax", kernel_initializer="ones", bias_initializer="ones"), by_class),
+        (layers.Dense(2, kernel_initializer="ones"), keras.losses.SparseCategoricalCrossentropy(from_logits=True)),
+    ):
+        model = keras.Model(x, layer(x))
+        model.compile(keras.optimizers.SGD(0.1), loss)
+        found.append([model.evaluate(far, targets, verbose=0), *(model.train_on_batch(far, targets) for _ in "ab")])
+        found.append(sums(model))
+    return found
+
+
 # -- metrics of several outputs ---------------------------------------------------------------------------------------
 
 

@@ -22,18 +22,20 @@ def patches() -> Iterable[Patch]:
     if keras.config.backend() == "dovetail":
         nn = privates.backend_nn
         yield Patch(nn, "categorical_crossentropy", _of_scores(nn.categorical_crossentropy, _of_classes))
-        for name in ("sparse_categorical_crossentropy", "binary_crossentropy"):
-            loss = getattr(nn, name)
-            yield Patch(nn, name, _of_scores(loss, functools.partial(loss, from_logits=True)))
+        sparse = nn.sparse_categorical_crossentropy
+        yield Patch(
+            nn, "sparse_categorical_crossentropy", _of_scores(sparse, functools.partial(sparse, from_logits=True))
+        )
+        yield Patch(nn, "binary_crossentropy", _of_scores(nn.binary_crossentropy, _of_one))
 
 
 def _of_scores(loss: Callable[..., Any], of_scores: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a loss of probabilities: where scores of them are known, another function computes it from these."""
+    """Wrap a loss of probabilities: where scores are given or known, another function computes it from these."""
 
     @functools.wraps(loss)
     def call(target: Any, output: Any, from_logits: bool = False, **options: Any) -> Any:
-        scores = None if from_logits else logits.recall(output)
-        return loss(target, output, from_logits, **options) if scores is None else of_scores(target, scores, **options)
+        scores = output if from_logits else logits.recall(output)
+        return loss(target, output, **options) if scores is None else of_scores(target, scores, **options)
 
     return call
 
@@ -42,6 +44,11 @@ def _of_classes(target: Any, scores: Any, axis: int = -1) -> Any:
     """The loss of classes, with TensorFlow's gradient also where the target has no class, as in padded sequences."""
     with gradient_override_map({"SoftmaxCrossEntropyWithLogits": GRADIENT}):
         return ops.softmax_cross_entropy_with_logits(ops.cast(target, scores.dtype), scores, axis)
+
+
+def _of_one(target: Any, scores: Any) -> Any:
+    """The loss of one probability for each element, which is not clipped: Keras 3 clips the sigmoid of scores."""
+    return ops.sigmoid_cross_entropy_with_logits(ops.cast(target, scores.dtype), scores)
 
 
 @RegisterGradient(GRADIENT)
