@@ -217,25 +217,6 @@ def an_own_queue(folder):
         assert session.run(queue.dequeue_many(2)).tolist() == [1, 2]
 
 
-@advised("contrib.slim.data.")
-def records(folder):
-    path = str(folder / "a.tfrecord")
-    with tf.python_io.TFRecordWriter(path) as writer:
-        writer.write(b"one")
-    assert [*tf.python_io.tf_record_iterator(path)] == [b"one"]
-
-
-@advised("contrib.slim.queues.")
-def runners(folder):
-    batch = tf.train.batch([tf.constant(1.0)], 2)
-    with tf.Session() as session:
-        coordinator = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coordinator)
-        assert session.run(batch).tolist() == [1, 1]
-        coordinator.request_stop()
-        coordinator.join(threads)
-
-
 @advised("strings.", "contrib.image.", "io.", "audio.")
 def functions_of_python(folder):
     upside_down = tf.py_func(lambda text: text[::-1], [tf.constant("abc")], tf.string)
@@ -415,6 +396,103 @@ def trees(folder):
     for made in (GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(5, bootstrap=False)):
         assert made.fit(X, labels).predict(X).tolist() == labels
     assert GaussianMixture(2).fit(X).predict(X).shape == (4,)
+
+
+@advised("contrib.labeled_tensor.", "contrib.solvers.", "contrib.testing.", "contrib.stat_summarizer.")
+def tensors_of_numbers(folder):
+    total = tf.reduce_sum(tf.slice(tf.transpose(tf.constant(X), [1, 0]), [0, 1], [2, 2]), 0)
+    solved = tf.linalg.solve(tf.constant([[2.0, 0.0], [0.0, 4.0]]), tf.constant([[2.0], [2.0]]))
+    with dt.profile() as profile:
+        np.testing.assert_allclose(ran(total), [7, 11])
+    np.testing.assert_allclose(ran(solved), [[1], [0.5]])
+    from scipy.sparse import eye, linalg
+
+    solve = tf.py_func(lambda b: linalg.spsolve(2 * eye(2).tocsc(), b), [tf.constant([2.0, 4.0])], tf.float32)
+    assert ran(solve).tolist() == [1, 2] and str(profile)
+
+
+@advised("contrib.graph_editor.")
+def a_part_of_a_graph(folder):
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.add(x * 2.0, 1.0, name="y")
+    part = tf.graph_util.extract_sub_graph(tf.get_default_graph().as_graph_def(), ["y"])
+    (copy,) = tf.import_graph_def(part, input_map={"x:0": tf.constant(5.0)}, return_elements=["y:0"])
+    assert ran(copy) == 11
+
+
+@advised("contrib.model_pruning.", "contrib.constrained_optimization.", "contrib.kernel_methods.")
+def masks_and_multipliers(folder):
+    w, mask = tf.Variable([0.1, -2.0]), tf.Variable([1.0, 1.0], trainable=False)
+    prune = tf.assign(mask, tf.cast(tf.abs(w) > 1, tf.float32))
+    price = tf.Variable(1.0, name="price")
+    broken = tf.reduce_sum(w * mask) - 1.0
+    loss = tf.reduce_sum(tf.square(w * mask)) + price * broken
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    steps = [optimizer.minimize(loss, var_list=[w]), optimizer.minimize(-loss, var_list=[price])]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(prune)
+        session.run(steps)
+        assert session.run(w)[0] == np.float32(0.1) and session.run(price) < 1
+    assert ran(tf.cos(tf.matmul(tf.constant(X), tf.random_normal([2, 8])))).shape == (4, 8)
+
+
+@advised("contrib.checkpoint.", graph=False)
+def named_parts(folder):
+    v = tensorflow.Variable(3.0)
+    path = tensorflow.train.Checkpoint(parts=[v], by={"name": v}).save(str(folder / "c"))
+    v.assign(0.0)
+    tensorflow.train.Checkpoint(parts=[v], by={"name": v}).restore(path)
+    assert v.numpy() == 3
+
+
+@advised("contrib.training.", "contrib.cloud.", graph=False)
+def examples_of_python(folder):
+    def chosen():
+        yield from (n for n in range(6) if n % 2)
+
+    data = tensorflow.data.Dataset.from_generator(chosen, tensorflow.int64).batch(2)
+    assert [batch.numpy().tolist() for batch in data] == [[1, 3], [5]]
+
+
+@advised("contrib.timeseries.")
+def windows_of_a_series(folder):
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(6, dtype="float32"), 3)[..., None]
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), tf.constant(windows), dtype=tf.float32)
+    assert ran(outputs).shape == (4, 3, 2)
+
+
+@advised("contrib.tfprof.")
+def parameters_are_counted(folder):
+    tf.get_variable("w", [3, 4])
+    options = tf.profiler.ProfileOptionBuilder(tf.profiler.ProfileOptionBuilder.trainable_variables_parameter())
+    assert tf.profiler.profile(options=options.with_empty_output().build()).total_parameters == 12
+
+
+@advised("contrib.nn.rank_sampled_softmax_loss", "contrib.crf.")
+def sampled_losses(folder):
+    weights, biases = tf.get_variable("w", [9, 2]), tf.get_variable("b", [9])
+    labels = tf.constant([[1], [2], [3], [4]], tf.int64)
+    assert ran(tf.nn.sampled_softmax_loss(weights, biases, labels, tf.constant(X), 3, 9)).shape == (4,)
+    scores = np.float32([[[1, 0], [0, 1], [1, 0]]])
+    best, _ = tf.contrib.crf.crf_decode(scores, tf.zeros([2, 2]), [3])
+    assert ran(best).tolist() == [[0, 1, 0]]
+
+
+@advised("contrib.framework.load_embedding_initializer")
+def rows_of_a_checkpoint(folder):
+    tf.get_variable("table", initializer=X)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(folder / "c"))
+    rows = tf.train.load_variable(path, "table")[[2, 0]]
+    assert ran(tf.Variable(rows)).tolist() == [[5, 6], [1, 2]]
+
+
+@advised("qint8")
+def scaled_bytes(folder):
+    kept, scale = tf.constant([100, -50], tf.int8), tf.constant(0.01)
+    np.testing.assert_allclose(ran(tf.cast(kept, tf.float32) * scale), [1, -0.5], rtol=1e-6)
 
 
 @advised("contrib.slim.nets.", "contrib.")

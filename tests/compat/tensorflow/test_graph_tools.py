@@ -186,3 +186,17 @@ def test_a_concrete_function_is_frozen(engine):
     assert [t.shape for t in frozen.outputs] == [t.shape for t in made.outputs]
     with pytest.raises(TypeError, match="get_concrete_function makes"):
         convert_variables_to_constants_v2(lambda x: x)
+
+
+def test_a_meta_graph_loses_what_its_training_does_not_need():
+    from dovetail.compat.tensorflow.python.grappler import tf_optimizer
+
+    old = ours.compat.v1
+    with old.Graph().as_default():
+        x = old.placeholder(old.float32, [], name="x")
+        old.multiply(x, 2.0, name="other")
+        whole = old.train.export_meta_graph()
+        old.add_to_collection("train_op", old.add(x, 1.0, name="y"))
+        meta = old.train.export_meta_graph()
+    kept = [{n.name for n in tf_optimizer.OptimizeGraph(old.ConfigProto(), each).node} for each in (whole, meta)]
+    assert {"x", "other"} <= kept[0] and {"x", "y"} <= kept[1] and "other" not in kept[1]

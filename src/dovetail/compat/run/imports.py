@@ -35,6 +35,7 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow\.contrib\.layers\.python\.layers\.utils": "{view}.contrib.layers.utils",
     r"tensorflow(?:_core)?(?P<inner>\.contrib\.layers\.python(?:\.layers(?:\..+)?)?)": "{view}{inner}",
     r"tensorflow(?:_core)?\.contrib\.slim\.python\.slim(?P<inner>\.nets(?:\..+)?)": "{view}.contrib.slim{inner}",
+    r"tensorflow(?:_core)?\.contrib\.slim\.python\.slim\.data(?P<inner>\..+)": "{view}.contrib.slim{inner}",
     r"tensorflow(?:_core)?(?P<inner>\.contrib\.\w+)\.python(?:\..+)?": "{view}{inner}",  # its private modules
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",

@@ -105,9 +105,9 @@ class _Finder:
 def install() -> None:
     """Put the views into `sys.modules`."""
     for root, view in {ROOT: "v2", f"{ROOT}.compat.v1": "v1", f"{ROOT}.compat.v2": "v2"}.items():
-        for path in ("keras", "python.keras"):
+        for path in ("keras", "python.keras", "contrib.keras"):
             name = f"{root}.{path}"
-            sys.modules.setdefault(name, KerasView(name, view, [], "", private=path != "keras"))
+            sys.modules.setdefault(name, KerasView(name, view, [], "", private=path == "python.keras"))
             OURS[f"{name}.backend"] = "dovetail.backend"
         if view == "v2":
             sys.modules.update(

@@ -47,6 +47,9 @@ def cases():
     yield call("image.sobel_edges", IMAGES, ways=FIXED)
     yield call("image.psnr", IMAGES, array(2, 5, 6, 3, low=0, high=1), 1.0)
     yield call("image.ssim", IMAGES, array(2, 5, 6, 3, low=0, high=1), 1.0, filter_size=3, ways=FIXED)
+    wide, other = array(2, 13, 14, 3, low=0, high=1), array(2, 13, 14, 3, low=0.1, high=0.9)
+    powers = {"power_factors": (0.3, 0.5, 0.2), "filter_size": 3}
+    yield call("image.ssim_multiscale", wide, other, 1.0, **powers, ways=FIXED)
     for change in ("brightness", "hue"):
         yield program(
             f"image.random_{change} (shape)",

@@ -107,6 +107,9 @@ def gradients_of_convolutions():
     yield call("compat.v1.nn.depthwise_conv2d", IMAGES, array(2, 2, 3, 1), [1, 1, 1, 1], "VALID", [2, 2])
     yield call("nn.separable_conv2d", IMAGES, array(3, 3, 3, 2), array(1, 1, 6, 4), [1, 1, 1, 1], "SAME")
     yield call("nn.atrous_conv2d", IMAGES, array(2, 2, 3, 2), 2, "SAME")
+    yield call("nn.atrous_conv2d_transpose", array(2, 6, 6, 3), array(2, 2, 2, 3), [2, 6, 6, 2], 2, "SAME")
+    yield call("nn.conv1d_transpose", array(2, 3, 4), array(3, 2, 4), [2, 6, 2], 2)
+    yield call("nn.conv1d_transpose", array(2, 3, 4), array(3, 2, 4), [2, 7, 2], 2, "VALID")
     for name in ("max_pool", "avg_pool"):
         yield call(f"nn.{name}", IMAGES, 2, 2, "VALID")
         yield call(f"nn.{name}2d", IMAGES, [1, 3, 2, 1], [1, 1, 2, 1], "SAME")

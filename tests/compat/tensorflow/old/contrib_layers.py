@@ -81,6 +81,16 @@ def collected(tf: Any, fed: Any) -> Any:
     return y, tf.constant(sizes), tf.get_collection("y"), layers.relu6(x, 2), layers.elu(x, 2)
 
 
+def scaled_gradient(tf: Any, fed: Any) -> Any:
+    w = tf.get_variable("w", [3, 4])
+    return tf.contrib.slim.layers.scale_gradient(w, fed(X2))
+
+
+def dense_to_sparse(tf: Any, fed: Any) -> Any:
+    found = tf.contrib.layers.dense_to_sparse(fed(np.int32([[3, 0, 2], [0, 0, 1]])), eos_token=0)
+    return [found.indices, found.values, found.dense_shape]
+
+
 CASES = {
     "fully_connected": called("fully_connected", X2, 5),
     "fully_connected_cube": called("fully_connected", X3, 5, activation_fn=None, biases_initializer=None),
@@ -131,4 +141,11 @@ CASES = {
     "spatial_softmax_unknown": lambda tf, fed: tf.contrib.layers.spatial_softmax(fed(X4, [None, None, None, 4])),
     "unit_norm": called("unit_norm", X3, 1),
     "maxout": called("maxout", X4, 2),
+    "images_to_sequence": called("images_to_sequence", X4),
+    "images_to_sequence_first": called("images_to_sequence", X4, data_format="NCHW"),
+    "sequence_to_images": lambda tf, fed: tf.contrib.slim.sequence_to_images(tf.constant(array(4, 6, 3)), 3),
+    "legacy_fully_connected": called("legacy_fully_connected", X2, 5, activation_fn="nn.tanh"),
+    "legacy_relu": called("legacy_relu", X2, 3, name="old", bias_init=None),
+    "scaled_gradient": scaled_gradient,
+    "dense_to_sparse": dense_to_sparse,
 }

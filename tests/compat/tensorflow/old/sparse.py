@@ -98,8 +98,34 @@ def mapped(tf: Any, fed: Any) -> Any:
     return _parts(maps(tf.square, x)) + _parts(both)
 
 
+def merged(tf: Any, fed: Any) -> Any:
+    ids = tf.SparseTensor(PLACES, tf.constant([1, 0, 4, 4, 2], tf.int64), [4, 4])
+    values = _sparse(tf, fed)
+    both = tf.sparse_merge([ids, ids], values, [6, 5])
+    return [*_parts(tf.sparse_merge(ids, values, 6)), *_parts(both)]
+
+
+def reduced(tf: Any, fed: Any) -> Any:
+    """Reductions that TensorFlow cannot differentiate."""
+    x = _sparse(tf, fed)
+    low = tf.SparseTensor(PLACES, fed(-1 - array(5) ** 2, [5]), [4, 4])
+    return [
+        *(tf.sparse_reduce_max(one, axis) for one in (x, low) for axis in (0, [1])),
+        tf.sparse_reduce_max(x, 1, keep_dims=True),
+        tf.sparse_reduce_max(x),
+    ]
+
+
+def reduced_sparse(tf: Any, fed: Any) -> Any:
+    x = _sparse(tf, fed)
+    sums = [tf.sparse_reduce_sum_sparse(x, 0), tf.sparse_reduce_sum_sparse(x, -1, keep_dims=True)]
+    return [part for one in [*sums, tf.sparse_reduce_max_sparse(x, [1])] for part in _parts(one)]
+
+
 CASES = {
     "made": made,
+    "reduced": reduced,
+    "reduced_sparse": reduced_sparse,
     "mapped": mapped,
     "unordered": unordered,
     "retained": _of(lambda tf, x, y: tf.sparse_retain(x, tf.constant([True, False, False, True, True]))),
@@ -109,6 +135,12 @@ CASES = {
     "softmax": _of(lambda tf, x, y: tf.sparse_softmax(x)),
     "total": _of(lambda tf, x, y: tf.sparse_reduce_sum(x), dense=True),
     "sums": _of(lambda tf, x, y: tf.sparse_reduce_sum(x, 1, keep_dims=True), dense=True),
+    "smaller": _of(lambda tf, x, y: tf.sparse_reset_shape(tf.sparse_slice(x, [0, 0], [3, 3]))),
+    "larger": _of(lambda tf, x, y: tf.sparse_reset_shape(x, [5, 6])),
+    "parts": lambda tf, fed: [
+        part for one in tf.sparse_split(sp_input=_sparse(tf, fed), num_split=3, axis=1) for part in _parts(one)
+    ],
+    "merged": merged,
     "sum": _of(lambda tf, x, y: tf.sparse_add(x, y)),
     "sum_above": _of(lambda tf, x, y: tf.sparse_add(x, y, thresh=0.9)),
     "sum_dense": _of(lambda tf, x, y: tf.sparse_add(x, tf.ones([4, 4])), dense=True),
@@ -121,4 +153,4 @@ CASES = {
     "decoded": decoded,
 }
 # The number of elements depends on their values, and jax compiles nothing for such sizes.
-REFUSED = dict.fromkeys(("retained", "sum_above", "decoded"), ("jax",))
+REFUSED = dict.fromkeys(("retained", "sum_above", "decoded", "parts", "smaller", "reduced_sparse"), ("jax",))

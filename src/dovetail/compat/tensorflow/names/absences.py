@@ -68,11 +68,11 @@ absent(
     "tf.nn.raw_rnn.",
 )
 _CELLS = (
-    "TimeFreqLSTMCell GridLSTMCell BidirectionalGridLSTMCell PhasedLSTMCell GLSTMCell SRUCell IndRNNCell IndyGRUCell "
-    "IndyLSTMCell LayerNormLSTMCell WeightNormLSTMCell"
+    "TimeFreqLSTMCell GridLSTMCell BidirectionalGridLSTMCell PhasedLSTMCell GLSTMCell "
+    "LayerNormLSTMCell WeightNormLSTMCell"
 )
 absent(
-    " ".join(f"contrib.rnn.{name}" for name in _CELLS.split()),
+    " ".join(f"contrib.rnn.{name}" for name in _CELLS.split()) + " contrib.grid_rnn contrib.grid_rnn.",
     "Derive a class from tf.nn.rnn_cell.RNNCell, with the step in `call`.",
 )
 absent(
@@ -108,28 +108,70 @@ absent(
     "This column is not offered: tf.feature_column has numeric_column, embedding_column and others.",
 )
 absent(
-    "feature_column.",
+    "feature_column. contrib.feature_column contrib.feature_column.",
     "Of columns there are numeric, bucketized, categorical, crossed, indicator and embedding ones.",
 )
-_NETS, _DATA, _QUEUES = (f"contrib.slim.{name} contrib.slim.{name}." for name in ("nets", "data", "queues"))
 absent(
-    _NETS,
+    "contrib.slim.nets contrib.slim.nets.",
     "There are vgg, alexnet and resnet: copy another network's own file, as nets/inception.py of tensorflow/models.",
 )
-absent(
-    _DATA, "Data sets of TF-Slim are not offered: read the records with tf.python_io.tf_record_iterator, and feed them."
-)
-absent(
-    _QUEUES, "Its context is not offered: start runners by tf.train.start_queue_runners, with a tf.train.Coordinator."
-)
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
+absent(
+    "contrib.labeled_tensor contrib.labeled_tensor.",
+    "Tensors have no names of axes: write tf.transpose, tf.slice and tf.reduce_sum, with their numbers.",
+)
+absent(
+    "contrib.graph_editor. contrib.copy_graph contrib.copy_graph.",
+    "Copy a part of a graph by tf.graph_util.extract_sub_graph and tf.import_graph_def, with input_map.",
+)
+absent(
+    "contrib.model_pruning contrib.model_pruning.",
+    "Multiply the weights by a mask, a variable that is not trained, and assign it by the size of the weights.",
+)
+absent("contrib.solvers contrib.solvers.", "Write tf.linalg.solve, or call scipy.sparse.linalg in tf.py_func.")
+absent("contrib.checkpoint contrib.checkpoint.", "Name the parts in tf.train.Checkpoint, which takes lists and dicts.")
+absent(
+    "contrib.training.",
+    "Choose examples in Python, give them to tf.data.Dataset.from_generator, and batch them there.",
+)
+absent(
+    "contrib.timeseries contrib.timeseries. contrib.periodic_resample contrib.periodic_resample.",
+    "Cut the series into windows by NumPy, and train tf.nn.dynamic_rnn on them.",
+)
+absent("contrib.testing contrib.testing.", "Compare arrays by numpy.testing.assert_allclose.")
+absent("contrib.tfprof contrib.tfprof.", "Call tf.profiler.profile, which counts operations and parameters.")
+absent(
+    "contrib.nn.rank_sampled_softmax_loss contrib.nn.sampled_sparse_softmax_loss",
+    "Use tf.nn.sampled_softmax_loss, with the labels as a column.",
+)
+absent(
+    "contrib.constrained_optimization contrib.constrained_optimization.",
+    "Add the constraint to the loss, times a variable, and let a second optimizer raise that variable.",
+)
+absent("contrib.cloud contrib.cloud.", "Read the data in Python: give records to Dataset.from_generator.")
+absent("contrib.stat_summarizer contrib.stat_summarizer.", "Run the steps in `with dovetail.profile() as profile:`.")
+absent(
+    "contrib.kernel_methods contrib.kernel_methods.",
+    "Write the features, tf.cos of a product with drawn numbers, or call scikit-learn's RBFSampler.",
+)
+absent("contrib.crf.", "Use crf_log_likelihood, crf_decode and viterbi_decode of the same module.")
+absent(
+    "contrib.framework.load_and_remap_matrix_initializer contrib.framework.load_embedding_initializer "
+    "contrib.framework.load_linear_multiclass_bias_initializer contrib.framework.load_variable_slot_initializer",
+    "Read the array by tf.train.load_variable, take its rows by NumPy, and begin the variable with them.",
+)
+absent(
+    "qint8 qint16 qint32 quint8 quint16 dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 dtypes.quint16",
+    "There are no quantized dtypes: tf.int8 and tf.uint8 hold the numbers, and a float32 the scale.",
+)
 absent(
     "lite lite. contrib.lite contrib.lite. contrib.tensorrt contrib.tensorrt. mlir mlir.",
     "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.",
 )
 absent(
-    "quantization quantization. quantize quantize_v2 dequantize quantized_concat QUANTIZED_DTYPES "
-    "dtypes.QUANTIZED_DTYPES nn.quantized_avg_pool nn.quantized_conv2d nn.quantized_max_pool nn.quantized_relu_x",
+    "quantization quantization. contrib.quantization contrib.quantization. quantize quantize_v2 dequantize "
+    "quantized_concat QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES nn.quantized_avg_pool nn.quantized_conv2d "
+    "nn.quantized_max_pool nn.quantized_relu_x",
     "Models are not quantized: keep weights as int8, and dt.ops.cast them; dovetail convert --half stores 16 bits.",
 )
 _PICTURES = "decode_gif decode_webp decode_jxl"
@@ -154,7 +196,7 @@ absent("contrib.losses.", "Write the loss as a function of tensors, and add it b
 absent("contrib.metrics.", "Use a measure of tf.metrics, or compute it of all predictions by NumPy, after the runs.")
 _DRAWN = "brightness contrast crop flip_left_right flip_up_down hue jpeg_quality saturation"
 _IMAGES = [
-    *("generate_bounding_box_proposals", "random_jpeg_quality", "ssim_multiscale"),
+    *("generate_bounding_box_proposals", "random_jpeg_quality"),
     *("stateless_sample_distorted_bounding_box", *(f"stateless_random_{name}" for name in _DRAWN.split())),
 ]
 absent(

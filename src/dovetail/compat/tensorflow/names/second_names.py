@@ -10,6 +10,12 @@ NAMES = {  # the second name → the first
     "contrib.framework.deprecated_arg_values": "python.util.deprecation.deprecated_arg_values",
     "contrib.framework.deprecated_args": "python.util.deprecation.deprecated_args",
     "contrib.framework.is_strictly_increasing": "is_strictly_increasing",
+    "contrib.framework.remove_squeezable_dimensions": "python.ops.confusion_matrix.remove_squeezable_dimensions",
+    "contrib.framework.smart_cond": "python.framework.smart_cond.smart_cond",
+    "contrib.layers.recompute_grad": "recompute_grad",
+    "contrib.layers.safe_embedding_lookup_sparse": "nn.safe_embedding_lookup_sparse",
+    "contrib.slim.recompute_grad": "recompute_grad",
+    "contrib.slim.safe_embedding_lookup_sparse": "nn.safe_embedding_lookup_sparse",
     "contrib.metrics.confusion_matrix": "confusion_matrix",
     "contrib.metrics.set_difference": "sets.set_difference",
     "contrib.metrics.set_intersection": "sets.set_intersection",
@@ -42,10 +48,12 @@ NAMES = {  # the second name → the first
     "nn.RNNCellDropoutWrapper": "nn.rnn_cell.DropoutWrapper",
     "nn.RNNCellResidualWrapper": "nn.rnn_cell.ResidualWrapper",
     "parallel_stack": "stack",
+    "random.experimental.Generator": "random.Generator",
 }
 OF_VERSION_2 = ("nn.avg_pool", "nn.ctc_beam_search_decoder", "nn.max_pool")  # in TensorFlow 1 with `_v2` behind
 
 for _second, _first in NAMES.items():
     second(_second, _first)
+second("contrib.framework.TensorSpec", "TensorSpec", of="v2")
 for _name in OF_VERSION_2:
     second(f"{_name}_v2", _name, of="v2")

@@ -14,13 +14,13 @@ from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.array.core import Kind
+from dovetail.compat.tensorflow.names.array.core import Kind, convert_to_tensor
 from dovetail.compat.tensorflow.names.graph.graph import placeholder
 from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.names.strings.moved import by_numbers
 from dovetail.compat.tensorflow.names.strings.tensors import in_graph
 from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
-from dovetail.compat.tensorflow.table import constant_value, function, of_rank
+from dovetail.compat.tensorflow.table import constant_value, function, in_v1, of_rank
 from dovetail.core.base.errors import op_error
 from dovetail.core.base.tensor_shape import given_shape
 from dovetail.core.dtypes import as_dtype
@@ -234,3 +234,21 @@ def sparse_dense_matmul(
         dense = ops.conj(ops.matrix_transpose(K.to_dense(sp_a)))
         return ops.matmul(dense, ops.conj(ops.matrix_transpose(b)) if adjoint_b else b)
     return K.dot(sp_a, ops.conj(ops.matrix_transpose(b)) if adjoint_b else b)
+
+
+@function("convert_to_tensor_or_sparse_tensor contrib.framework.convert_to_tensor_or_sparse_tensor", "v1")
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A value as a tensor; a sparse tensor stays one.
+
+    Raises:
+        RuntimeError: a sparse tensor has another dtype.
+
+    Source: `tf.compat.v1.convert_to_tensor_or_sparse_tensor`.
+    """
+    given = _with_tensors(value)
+    if not isinstance(given, SparseTensor):
+        return in_v1(convert_to_tensor)(value, dtype, name=name)
+    if dtype is not None and as_dtype(dtype) != given.dtype:
+        problem = f"its values are {given.dtype}, not {dtype}: convert them by tf.cast."
+        raise op_error(RuntimeError, "tf.convert_to_tensor_or_sparse_tensor", problem)
+    return given

@@ -14,7 +14,7 @@ from dovetail.backend.sparse import SparseTensor, sparse_concatenate
 from dovetail.compat.tensorflow.names.array.sparse import takes_values
 from dovetail.compat.tensorflow.names.graph.python_calls import py_func
 from dovetail.compat.tensorflow.names.math.by_type import of_type
-from dovetail.compat.tensorflow.table import function, row
+from dovetail.compat.tensorflow.table import constant_value, function, row
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 
@@ -65,6 +65,45 @@ def _softmax(x: SparseTensor) -> SparseTensor:
 
 def _sum(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> Any:
     return ops.sum(K.to_dense(x), axis, bool(keepdims))
+
+
+def _largest(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> Any:
+    """The largest element along axes; 0 where there is none."""
+    there = ops.greater(K.to_dense(SparseTensor(x.indices, ops.ones_like(x.values), x.dims)), 0)
+    known = ops.where(there, K.to_dense(x), as_dtype(x.dtype).min)
+    largest = ops.max(known, axis, bool(keepdims))
+    return ops.where(ops.any(there, axis, bool(keepdims)), largest, ops.zeros_like(largest))
+
+
+def _grouped(reduce: Callable[[Any, Any, Any], Any]) -> Callable[..., SparseTensor]:
+    """A reduction to a sparse tensor, by the function of the values, their groups, and the number of groups."""
+
+    def reduced(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> SparseTensor:
+        rank = len(x.dims)
+        axes = range(rank) if axis is None else {int(a) % rank for a in np.ravel(axis)}
+        kept = [a for a in range(rank) if a not in axes]
+        groups = ops.gather(x.indices, kept, 1) if kept else x.indices[:, :0]
+        numbers, places, _ = ops.unique(_number(groups, [x.dims[a] for a in kept]))
+        count, places = ops.shape(numbers)[:1], ops.reshape(places, [-1, 1])
+        columns = x.indices * np.array([a in kept for a in range(rank)], "int64") if keepdims else groups
+        dims = [x.dims[a] if a in kept else 1 for a in range(rank) if keepdims or a in kept]
+        indices = ops.tensor_scatter_update(ops.zeros([count[0], len(dims)], "int64"), places, columns)
+        made = SparseTensor(indices, reduce(x.values, places, count), dims)
+        return reordered(made) if dims else made
+
+    return reduced
+
+
+def _largest_of_groups(values: Any, places: Any, count: Any) -> Any:
+    return ops.tensor_scatter_max(ops.full(count, as_dtype(values.dtype).min, values.dtype), places, values)
+
+
+def _of_extent(x: SparseTensor, new_shape: Any = None) -> SparseTensor:
+    """A sparse tensor of another shape, with its elements at their places; by default of the smallest shape."""
+    if new_shape is None:
+        ends = ops.concatenate([x.indices + 1, ops.zeros([1, len(x.dims)], "int64")])
+        return SparseTensor(x.indices, x.values, ops.max(ends, 0))
+    return SparseTensor(x.indices, x.values, [int(n) for n in np.ravel(constant_value(new_shape))])
 
 
 def _united(a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, Any]:
@@ -211,6 +250,22 @@ ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, 
     "sparse.reshape sparse_reshape": (_reshaped, "sp_input:x shape", ""),
     "sparse.softmax sparse_softmax": (_softmax, "sp_input:x", ""),
     "sparse.reduce_sum sparse_reduce_sum": (_sum, "sp_input:x axis keepdims", "reduction_axes:axis keep_dims:keepdims"),
+    "sparse.reduce_max sparse_reduce_max": (
+        _largest,
+        "sp_input:x axis keepdims",
+        "reduction_axes:axis keep_dims:keepdims",
+    ),
+    "sparse_reduce_sum_sparse": (
+        _grouped(lambda values, places, count: ops.scatter_nd(places, values, count)),
+        "sp_input:x axis keepdims",
+        "reduction_axes:axis keep_dims:keepdims",
+    ),
+    "sparse_reduce_max_sparse": (
+        _grouped(_largest_of_groups),
+        "sp_input:x axis keepdims",
+        "reduction_axes:axis keep_dims:keepdims",
+    ),
+    "sparse.reset_shape sparse_reset_shape": (_of_extent, "sp_input:x new_shape", ""),
     "sparse.add sparse_add": (_added, "a b threshold", "thresh:threshold"),
     "sparse.concat sparse_concat": (_concatenated, "axis sp_inputs", "concat_dim:axis"),
     "sparse.slice sparse_slice": (_sliced, "sp_input:x start size", ""),
@@ -221,3 +276,46 @@ ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, 
 }
 for _names, (_function, _words, _old) in ROWS.items():
     row(_names, takes_values(_function), _words, v1=f"+{_old}", scope=True, defers=False)
+
+
+@function("sparse.split sparse_split", v1="keyword_required sp_input num_split axis name split_dim:axis", scope=True)
+@takes_values
+def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> list[SparseTensor]:
+    """Parts of a sparse tensor along an axis; the first ones have the rest of the division.
+
+    Source: `tf.sparse.split`.
+    """
+    dims = list(sp_input.dims)
+    size, rest = divmod(dims[axis], num_split)
+    parts, start = [], 0
+    for number in range(num_split):
+        own = size + (number < rest)
+        begin = [start if a == axis % len(dims) else 0 for a in range(len(dims))]
+        extent = [own if a == axis % len(dims) else dim for a, dim in enumerate(dims)]
+        parts.append(_sliced(sp_input, begin, extent))
+        start += own
+    return parts
+
+
+@function("sparse_merge", "v1", scope=True)
+@takes_values
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensor:
+    """The values of a sparse tensor, at places along new last axes that other sparse tensors give.
+
+    Args:
+        sp_ids: the sparse tensor of the places, or a list of them.
+        vocab_size: the size of the last axis, or the sizes of the last axes.
+
+    Source: `tf.compat.v1.sparse_merge`.
+    """
+    ids = sp_ids if isinstance(sp_ids, list) else [sp_ids]
+    sizes = list(vocab_size) if isinstance(vocab_size, (list, tuple)) else [vocab_size]
+    if len(ids) != len(sizes):
+        problem = f"{len(ids)} sparse tensors of places need as many sizes, not {len(sizes)}."
+        raise op_error(ValueError, "tf.sparse_merge", problem)
+    last = [ops.expand_dims(ops.cast(each.values, "int64"), 1) for each in ids]
+    indices = ops.concatenate([ids[0].indices[:, :-1], *last], 1)
+    made = SparseTensor(indices, sp_values.values, [*ids[0].dims[:-1], *sizes])
+    return made if already_sorted else reordered(made)

@@ -321,3 +321,28 @@ def _decided(node: Any, known: Mapping[str, str]) -> Any:
 
 
 _BOOL = number_of(as_dtype("bool"))
+
+
+@function("python.grappler.tf_optimizer.OptimizeGraph")
+def optimize_graph(
+    config_proto: Any,
+    metagraph: Any,
+    verbose: bool = True,
+    graph_id: bytes = b"graph_to_optimize",
+    cluster: Any = None,
+    strip_default_attributes: bool = False,
+) -> Any:
+    """The definition of the graph of a meta graph, without nodes that its collection `train_op` does not need.
+
+    With variables among its collections it stays whole.  Constants are folded when Dovetail runs the graph.
+
+    Args:
+        config_proto, verbose, graph_id, cluster, strip_default_attributes: change nothing.
+
+    Source: `tensorflow.python.grappler.tf_optimizer.OptimizeGraph`.
+    """
+    collections = metagraph.collection_def
+    kept = [name for key in collections for name in collections[key].node_list.value]
+    if "train_op" not in collections or any(collections[key].bytes_list.value for key in collections):
+        return metagraph.graph_def
+    return extract_sub_graph(metagraph.graph_def, [name.partition(":")[0] for name in kept])

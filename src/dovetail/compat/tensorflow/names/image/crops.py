@@ -206,6 +206,33 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
     return 20 * ops.log(top) / np.float32(np.log(10)) - np.float32(10 / np.log(10)) * ops.log(difference)
 
 
+def _compared(images: list[Any], top: float, size: int, sigma: float, k1: float, k2: float) -> tuple[Any, Any]:
+    """The similarity of two stacks of images, and its part that is of structure: (images, channels)."""
+    x, y = images
+    places = np.arange(size) - (size - 1) / 2
+    weights = np.exp(-(places**2) / (2 * sigma**2))
+    window = np.outer(weights, weights) / weights.sum() ** 2
+    kernel = np.tile(window[:, :, None, None], [1, 1, dims_of(x)[-1], 1]).astype("float32")
+
+    def mean(values: Any) -> Any:
+        return ops.depthwise_conv(values, kernel, 1, "valid", "channels_last")
+
+    c1, c2 = (k1 * top) ** 2, (k2 * top) ** 2
+    product, squares = mean(x) * mean(y) * 2, ops.square(mean(x)) + ops.square(mean(y))
+    luminance = (product + c1) / (squares + c1)
+    structure = (mean(x * y) * 2 - product + c2) / (mean(ops.square(x) + ops.square(y)) - squares + c2)
+    return ops.mean(luminance * structure, (1, 2)), ops.mean(structure, (1, 2))
+
+
+def _stacks(img1: Any, img2: Any, max_val: Any) -> tuple[list[Any], float, list[Any]]:
+    """Two stacks of images as float32, the largest number, and the dimensions before the height."""
+    dtype = as_dtype(shaped(img1).dtype)
+    top = float(max_val) / (float(dtype.max) if dtype.is_integer else 1.0)
+    images = [convert_image_dtype(image, "float32") for image in (img1, img2)]
+    *batch, height, width, channels = dims_of(images[0])
+    return [ops.reshape(image, [-1, height, width, channels]) for image in images], top, batch
+
+
 @function("image.ssim")
 def ssim(
     img1: Any,
@@ -221,21 +248,42 @@ def ssim(
     Source: `tf.image.ssim`; Wang et al., "Image quality assessment: from error visibility to structural similarity"
     (2004).
     """
-    dtype = as_dtype(shaped(img1).dtype)
-    top = float(max_val) / (float(dtype.max) if dtype.is_integer else 1.0)
-    x, y = (convert_image_dtype(image, "float32") for image in (img1, img2))
-    places = np.arange(filter_size) - (filter_size - 1) / 2
-    weights = np.exp(-(places**2) / (2 * filter_sigma**2))
-    window = np.outer(weights, weights) / weights.sum() ** 2
-    *batch, height, width, channels = dims_of(x)
-    kernel = np.tile(window[:, :, None, None], [1, 1, channels, 1]).astype("float32")
+    images, top, batch = _stacks(img1, img2, max_val)
+    whole, _ = _compared(images, top, filter_size, filter_sigma, k1, k2)
+    return ops.reshape(ops.mean(whole, 1), batch)
 
-    def mean(values: Any) -> Any:
-        flat = ops.reshape(values, [-1, height, width, channels])
-        return ops.depthwise_conv(flat, kernel, 1, "valid", "channels_last")
 
-    c1, c2 = (k1 * top) ** 2, (k2 * top) ** 2
-    product, squares = mean(x) * mean(y) * 2, ops.square(mean(x)) + ops.square(mean(y))
-    luminance = (product + c1) / (squares + c1)
-    structure = (mean(x * y) * 2 - product + c2) / (mean(ops.square(x) + ops.square(y)) - squares + c2)
-    return ops.reshape(ops.mean(luminance * structure, (1, 2, 3)), batch)
+@function("image.ssim_multiscale")
+def ssim_multiscale(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Any:
+    """The structural similarity of images at several sizes, each half of the last one, for each pair.
+
+    Args:
+        power_factors: the power of the similarity at each size.
+
+    Source: `tf.image.ssim_multiscale`; Wang et al., "Multiscale structural similarity for image quality assessment"
+    (2003).
+    """
+    images, top, batch = _stacks(img1, img2, max_val)
+    parts = []
+    for number in range(len(power_factors)):
+        whole, structure = _compared(images, top, filter_size, filter_sigma, k1, k2)
+        parts.append(ops.relu(whole if number == len(power_factors) - 1 else structure))
+        images = [_halved(image) for image in images]
+    powers = np.asarray(power_factors, "float32")
+    return ops.reshape(ops.mean(ops.prod(ops.power(ops.stack(parts, -1), powers), -1), 1), batch)
+
+
+def _halved(image: Any) -> Any:
+    """Images of half the size; a last line or column that is left counts twice."""
+    _, height, width, _ = dims_of(image)
+    even = ops.pad(image, [(0, 0), (0, height % 2), (0, width % 2), (0, 0)], "symmetric")
+    return ops.average_pool(even, 2, 2, "valid", "channels_last")

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.names.metrics import best as best  # its measures are looked up here
 from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.names.metrics.measures import mean
-from dovetail.compat.tensorflow.names.nn.losses import in_top_k
+from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix, in_top_k
 from dovetail.core.base.errors import op_error
 from dovetail.core.dtypes import as_dtype
 
@@ -108,6 +108,49 @@ measures.metric(
     ops.identity,
     names=under(_METRICS, "count"),
 )
+
+
+def _raters(labels: Any, predictions_idx: Any, num_classes: int, weights: Any) -> measures.Added:
+    dtype = "float32" if weights is not None and as_dtype(ops.convert(weights).dtype).is_floating else "int64"
+    counts = confusion_matrix(labels, predictions_idx, num_classes, weights=weights, dtype=dtype)
+    return {"po": ops.diagonal(counts), "pe_row": ops.sum(counts, 0), "pe_col": ops.sum(counts, 1)}
+
+
+def _kappa(po: Any, pe_row: Any, pe_col: Any) -> Any:
+    right, total, products = (ops.cast(ops.sum(x), "float64") for x in (po, pe_row, pe_row * pe_col))
+    expected = measures.ratio(products, total)
+    return measures.ratio(right - expected, total - expected)
+
+
+measures.metric(
+    "cohen_kappa",
+    "labels predictions_idx num_classes weights=None +",
+    _raters,
+    _kappa,
+    names=under(_METRICS, "cohen_kappa"),
+)
+
+
+def _products(predictions: Any, labels: Any, weights: Any) -> measures.Added:
+    """Weighted sums of the powers and products of both, in float64: differences of large numbers come of them."""
+    x, y = (ops.cast(values, "float64") for values in (predictions, labels))
+    weight = ops.cast(measures.wide_of(weights, predictions), "float64")
+    parts = {"count": 1.0, "x": x, "y": y, "xy": x * y, "xx": x * x, "yy": y * y}
+    return {name: ops.sum(weight * part) for name, part in parts.items()}
+
+
+def _covariance(count: Any, x: Any, y: Any, xy: Any, xx: Any, yy: Any) -> Any:
+    return ops.cast((xy - x * y / count) / (count - 1), "float32")
+
+
+def _correlation(count: Any, x: Any, y: Any, xy: Any, xx: Any, yy: Any) -> Any:
+    spread = ops.sqrt((xx - x * x / count) * (yy - y * y / count))
+    return ops.cast((xy - x * y / count) / spread, "float32")
+
+
+for _name, _result in {"covariance": _covariance, "pearson_correlation": _correlation}.items():
+    _own = under(_METRICS, f"streaming_{_name}")
+    measures.metric(_name, _FIRST, _products, _result, names=_own)
 
 # -- without variables ------------------------------------------------------------------------------------------------
 

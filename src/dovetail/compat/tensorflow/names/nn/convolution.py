@@ -137,6 +137,12 @@ def _transposed(rank: int) -> Callable[..., Any]:
 
 
 _TRANSPOSED = "input filters output_shape strides padding data_format dilations"
+row("nn.conv1d_transpose", _transposed(1), _TRANSPOSED, v1="+")
+row(
+    "contrib.nn.conv1d_transpose",
+    _transposed(1),
+    "value:input filter:filters output_shape stride:strides padding data_format",
+)
 for _rank in (2, 3):
     row(
         f"nn.conv{_rank}d_transpose",
@@ -198,6 +204,17 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str |
     Source: `tf.nn.atrous_conv2d`.
     """
     return conv2d(value, filters, 1, padding, dilations=rate, name=name)
+
+
+@function("nn.atrous_conv2d_transpose")
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Any:
+    """The transpose of a convolution with gaps between the elements of the window.
+
+    Source: `tf.nn.atrous_conv2d_transpose`.
+    """
+    return _transposed(2)(value, filters, output_shape, 1, padding, None, rate, name)
 
 
 def _pool(rank: int | None, pool: Callable[..., Any]) -> Callable[..., Any]:

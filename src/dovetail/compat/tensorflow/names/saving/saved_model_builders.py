@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.graph.util import write_message
 from dovetail.compat.tensorflow.names.saving.meta_graphs import (
     DEFINED,
@@ -143,6 +143,16 @@ class SavedModelBuilder:
 
 
 value("saved_model.Builder saved_model.builder.SavedModelBuilder", SavedModelBuilder, "v1")
+
+
+@function("saved_model.main_op.main_op", "v1")
+def main_op() -> Any:
+    """The operation that begins variables and tables, for the `main_op` of a SavedModel.
+
+    Source: `tf.compat.v1.saved_model.main_op.main_op`.
+    """
+    kinds = "global_variables", "local_variables", "tables"
+    return named("group")(*(named(f"{kind}_initializer")() for kind in kinds))
 
 
 @function("saved_model.simple_save", "v1")

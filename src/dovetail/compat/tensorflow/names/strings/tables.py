@@ -35,7 +35,7 @@ class Table:
     """
 
     def __init__(self, read: Callable[[], tables.Table], dtype: Any, default: Any, buckets: int = 0) -> None:
-        self.value_dtype, self._items, self._buckets = dtype, functools.cache(read), buckets
+        self.value_dtype, self.items, self._buckets = dtype, functools.cache(read), buckets
         self._default = strings_of(default) if dtype is STRING else np.asarray(default, dtype.numpy)
         graph = graph_mode.graph()
         self.init = self.initializer = None if graph is None else graph.group(name="table_init")
@@ -44,13 +44,13 @@ class Table:
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys."""
-        find = lambda keys: tables.find(self._items(), keys, self._default, buckets=self._buckets)  # noqa: E731
+        find = lambda keys: tables.find(self.items(), keys, self._default, buckets=self._buckets)  # noqa: E731
         shape = keys.shape if hasattr(keys, "shape") else np.shape(keys)
         return computed(find, [keys], [self.value_dtype], [shape], name)[0]
 
     def size(self, name: str | None = None) -> Any:
         """The number of its items, and of buckets."""
-        return computed(lambda: tables.size(self._items()) + self._buckets, [], ["int64"], [()], name)[0]
+        return computed(lambda: tables.size(self.items()) + self._buckets, [], ["int64"], [()], name)[0]
 
 
 class KeyValueTensorInitializer:

@@ -180,3 +180,18 @@ def _write(text: str, output: str) -> None:
 
 
 value("profiler.ProfileOptionBuilder", ProfileOptionBuilder, "v1")
+
+
+@function("contrib.tfprof.model_analyzer.print_model_analysis", "v1")
+def print_model_analysis(
+    graph: Any, run_meta: Any = None, op_log: Any = None, tfprof_cmd: str = "scope", tfprof_options: Any = None
+) -> Node:
+    """`tf.profiler.profile`, which counts parameters by default.
+
+    Source: `tf.contrib.tfprof.model_analyzer.print_model_analysis`.
+    """
+    return profile(graph, run_meta, op_log, tfprof_cmd, tfprof_options or _options(PARAMETERS))
+
+
+value("contrib.tfprof.model_analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS", _options(PARAMETERS), "v1")
+value("contrib.tfprof.model_analyzer.FLOAT_OPS_OPTIONS", _options(FLOATS), "v1")
