@@ -9,7 +9,7 @@ from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
 from tests.passes.checks import optimized, traced, types
 
-CLAIMED = {"FusedMatMul", "AddScaled"}
+CLAIMED = {"FusedMatMul", "AddScaled", "LayerNormalization"}
 X, Y = dt.spec((2, 3)), dt.spec((3, 4))
 
 
@@ -70,6 +70,64 @@ def test_transposed(transposed):
         return ops.matmul(x, y, *transposed) + b
 
     assert fused_types(function, x, y, dt.spec((1, 4))) == ["FusedMatMul"]
+
+
+def spread(x, y, b, *shape):
+    return ops.reshape(x @ y, shape) + b
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_a_bias_along_the_last_axes_of_a_product_that_is_reshaped(shape):
+    b = dt.spec(shape)
+    assert fused_types(lambda x, y, b: spread(x, y, b, 1, 2, *shape), X, Y, b)[-2:] == ["FusedMatMul", "Reshape"]
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (2, 1, 2)])
+def test_a_bias_along_other_axes(shape):
+    assert "FusedMatMul" not in fused_types(lambda x, y, b: spread(x, y, b, 2, 2, 2), X, Y, dt.spec(shape))
+
+
+def test_a_reshaped_product_with_another_use():
+    def function(x, y, b):
+        product = x @ y
+        return ops.reshape(product, (2, 2, 2)) + b, ops.exp(product)
+
+    assert "FusedMatMul" not in fused_types(function, X, Y, dt.spec((2, 2)))
+
+
+def normalized(x, gamma, beta, axis=-1, epsilon=1e-3):
+    """A layer normalization as Keras composes it."""
+    mean = ops.mean(x, axis, keepdims=True)
+    factor = ops.rsqrt(ops.mean(ops.square(x - mean), axis, keepdims=True) + epsilon) * gamma
+    return x * factor + (-mean * factor + beta)
+
+
+@pytest.mark.parametrize(
+    ("shape", "parameters", "axis"),
+    [((2, 3, 4), (4,), -1), ((2, 3, 4), (1, 1, 4), 2), ((2, 3, 4), (1, 3, 4), (1, 2)), ((2, 3, 4), (1, 3, 1), 1)],
+)
+def test_layer_normalization(shape, parameters, axis, engine, rng):
+    specs = [dt.spec(s) for s in (shape, parameters, parameters)]
+    found = fused_types(lambda x, g, b: normalized(x, g, b, axis), *specs)
+    assert found[-1] == "LayerNormalization" and {*found[:-1]} <= {"Reshape"}
+    x, gamma, beta = (rng.normal(size=spec.shape).astype("float32") for spec in specs)
+    made = dt.function(lambda x, g, b: normalized(x, g, b, axis))(x, gamma, beta)
+    wide, at = x.astype("float64"), {"axis": axis, "keepdims": True}
+    expected = (wide - wide.mean(**at)) / np.sqrt(wide.var(**at) + 1e-3) * gamma + beta
+    np.testing.assert_allclose(made.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axis"),
+    [
+        (((2, 3, 4), (2, 1, 4), (4,)), -1),  # factors for each row
+        (((2, 3, None), (1, 1, 1), (1, 1, 1)), -1),  # one factor for all
+        (((2, 3, 4), (4,), (2, 3, 4)), -1),
+    ],
+)
+def test_other_normalizations(shapes, axis):
+    found = fused_types(lambda x, g, b: normalized(x, g, b, axis), *map(dt.spec, shapes))
+    assert "LayerNormalization" not in found
 
 
 def test_how_many_were_fused():

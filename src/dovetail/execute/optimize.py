@@ -22,6 +22,7 @@ from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
 from dovetail.passes.fused_convolutions import fuse_convolutions
 from dovetail.passes.normalized_convolutions import normalize_kernels
+from dovetail.passes.products import multiply_matrices
 from dovetail.passes.prune import prune
 from dovetail.passes.residuals import keep_residuals
 from dovetail.passes.simplify import simplify
@@ -79,6 +80,7 @@ def _optimized_copy(
     passes.run(
         [partial(keep_residuals, claimed=claimed), inline, merge_common, prune]
     )  # optimizers' steps have many equal parts; later passes see each once
+    passes.run([] if home.engine.compiles_programs else [multiply_matrices, prune])
     passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
     if pin_unknown_shapes(copy, home):
         passes.run([inline, prune])  # NumPy may lack the rule of a composite

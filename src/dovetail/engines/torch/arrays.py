@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -12,11 +14,19 @@ from dovetail.core.rules import WITH_OUT, Rule
 from dovetail.core.values.shapes import shape_of_nothing
 from dovetail.engines import slices
 from dovetail.engines.torch.dimensions import Dimensions
-from dovetail.engines.torch.tables import new_device, or_numpy, rules
+from dovetail.engines.torch.tables import is_usual, new_device, or_numpy, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
 rules["Reshape"] = lambda x, shape: torch.reshape(x, shape if x.numel() else shape_of_nothing(x.shape, shape))
+
+
+@rules.specialized("Reshape")
+def _(operation: Any) -> Rule | None:
+    shape = operation.attrs.get("shape")
+    return None if shape is None or 0 in operation.outputs[0].shape else partial(torch.reshape, shape=shape)
+
+
 rules["Identity"] = lambda x: x
 rules["StopGradient"] = torch.detach
 rules["BroadcastTo"] = torch.broadcast_to
@@ -34,6 +44,12 @@ def _(x: Any, axes: Any) -> Any:
     return x.permute(axes if axes is not None else tuple(range(x.ndim))[::-1])
 
 
+@rules.specialized("Transpose")
+def _(operation: Any) -> Rule | None:
+    axes = operation.attrs["axes"]
+    return None if axes is None else partial(torch.permute, dims=axes)
+
+
 @rules("ExpandDims")
 def _(x: Any, axis: Any) -> Any:
     if isinstance(axis, int):
@@ -42,6 +58,12 @@ def _(x: Any, axis: Any) -> Any:
     for i in sorted(a % rank for a in axis):
         x = x.unsqueeze(i)
     return x
+
+
+@rules.specialized("ExpandDims")
+def _(operation: Any) -> Rule | None:
+    axis = operation.attrs["axis"]
+    return partial(torch.unsqueeze, dim=axis) if isinstance(axis, int) else None
 
 
 @rules("Squeeze")
@@ -132,6 +154,18 @@ def _(x: Any, *where: Any) -> Any:
     index, flipped = _located(x.shape, *where)
     part = x[index]
     return part.flip(flipped) if flipped else part
+
+
+@rules.specialized("StridedSlice")
+def _(operation: Any) -> Rule | None:
+    x, *where = operation.args
+    if not x.is_static or not is_usual(operation):
+        return None
+    index, flipped = slices.located(x.shape, *where)
+    kept = [axis for axis, (entry, dim) in enumerate(zip(index, x.shape, strict=False)) if entry != slice(0, dim, 1)]
+    if not flipped and len(kept) == 1 and isinstance(index[kept[0]], int):
+        return partial(torch.select, dim=kept[0], index=index[kept[0]])
+    return None if flipped else itemgetter(index[: kept[-1] + 1] if kept else ...)
 
 
 @rules("StridedSliceGrad")

@@ -32,7 +32,7 @@ def _nn(name: str) -> Any:
     return optional_api(torch, f"_C._nn.{name}")
 
 
-_softplus = _nn("softplus")
+_softplus, _gelu = _nn("softplus"), _nn("gelu")
 _leaky_relu_grad = _gradient_kernel("leaky_relu_backward")
 _elu_grad = _gradient_kernel("elu_backward")
 _ACTIVATIONS: dict[str, Rule | None] = {
@@ -42,7 +42,8 @@ _ACTIVATIONS: dict[str, Rule | None] = {
     "Softplus": _softplus and (lambda x, **out: _softplus(x, 1, 40, **out)),
     "Sigmoid": torch.sigmoid,
     "Silu": _nn("silu"),
-    "Gelu": _nn("gelu"),
+    "Gelu": _gelu,
+    "ApproximateGelu": _gelu and partial(_gelu, approximate="tanh"),
     "ReluGrad": _gradient_kernel("threshold_backward", 0),
     "Relu6Grad": _gradient_kernel("hardtanh_backward", 0, 6),
     "LeakyReluGrad": _leaky_relu_grad and (lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out)),
@@ -128,6 +129,16 @@ def _layers(x: Any, axis: Any) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
 def _(x: Any, gamma: Any, beta: Any, axis: Any, epsilon: float) -> Any:
     x, axes, sizes = _layers(x, axis)
     return torch.layer_norm(x, sizes, gamma, beta, epsilon).movedim(tuple(range(-len(axes), 0)), axes)
+
+
+@rules.specialized("LayerNormalization")
+def _(operation: Any) -> Rule | None:
+    x, gamma, beta, axis, epsilon = operation.args
+    axes = () if x.ndim is None else normalize_axes(axis, x.ndim)
+    sizes = [x.shape[i] for i in axes]
+    if gamma is None or beta is None or None in sizes or axes != tuple(range(x.ndim or 0))[-len(axes) :]:
+        return None
+    return lambda x, gamma, beta: torch.layer_norm(x, sizes, gamma, beta, epsilon)
 
 
 _layer_norm_backward = optional_api(torch, "ops.aten.native_layer_norm_backward.default")
