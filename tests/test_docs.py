@@ -26,6 +26,7 @@ from tests.libraries import require
 require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
+from dovetail.cli.sample import SAMPLES
 from dovetail.core.base.table import OPS
 from dovetail.core.calls import gradients
 from dovetail.core.calls.user_ops import unregister_op
@@ -50,9 +51,8 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(gradients, "REGISTERED", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
     gc.collect()  # a page that counts memory must not see what other tests left in cycles
-    (tmp_path / "models").symlink_to(ROOT / "tests/formats/tensorflow/models")  # the page of models loads them
-    (tmp_path / "old_models").symlink_to(ROOT / "tests/formats/keras/models")
-    (tmp_path / "folders").symlink_to(ROOT / "tests/formats/keras/folders")
+    for name in SAMPLES:  # as `dovetail sample` writes them; blocks may write there
+        shutil.copytree(ROOT / "src/dovetail/cli/samples" / name, tmp_path / name)
     before = set(OPS)
     yield tmp_path
     for name in set(OPS) - before:

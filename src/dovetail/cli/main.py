@@ -30,6 +30,7 @@ COMMANDS = {  # name → its purpose
     "audit": "tell what kind of program each file is, which names it misses, and the share of files that run",
     "plan": "list, show or forget the measurements by which engines are chosen",
     "tune": "measure how quick each engine is on this machine",
+    "sample": "write small model files, with which the guides work",
     "completion": "print the script by which a shell completes commands and options",
 }
 EXAMPLES = """\
@@ -52,6 +53,7 @@ examples:
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
   dovetail federated --help           train with clients that keep their data
   dovetail audit src/                 which programs for TensorFlow, Keras or K will run here, and what others miss
+  dovetail sample models              model files to try the guides with
   dovetail plan list                  measurements by which engines are chosen
   dovetail tune                       how quick each engine is here, measured once, for a better first choice
 
