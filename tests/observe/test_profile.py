@@ -1,7 +1,9 @@
 """Profiles: the time of each operation, the rest for Python, and no cost while none is open."""
 
 import gzip
+import html
 import json
+import re
 import threading
 import time
 
@@ -398,3 +400,12 @@ def test_one_profile_at_a_time():
     with dt.profile(), pytest.raises(RuntimeError, match="another profile is open"), dt.profile():
         pass
     assert watch.current() is None
+
+
+def test_a_notebook_shows_the_rows_of_the_table():
+    with dt.profile() as p:
+        dt.ops.tanh(dt.ops.ones((2, 2)))
+    shown = p._repr_html_()
+    words = [html.unescape(text) for text in re.findall(r"<t[hd] [^>]*>([^<]*)</t[hd]>", shown)]
+    assert words[:8] == ["time", "share", "calls", "bytes", "peak", "operation", "place", "line"]
+    assert " ".join(p.table().splitlines()[2].split()) == " ".join(" ".join(words[8:16]).split())

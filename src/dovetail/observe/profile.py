@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from dovetail.core.base.errors import describe, did_you_mean, op_error, place
 from dovetail.core.base.files import replacing
+from dovetail.core.base.notebook import table_html
 from dovetail.core.base.texts import aligned, count_text, size_text, time_text
 from dovetail.execute.events import OPERATION, SPAN, Event, Recorder, Subject, Sum
 from dovetail.formats.pictures import chrome
@@ -27,6 +28,7 @@ TITLE = "profile"
 PYTHON, PROFILER = "Python", "the profile itself"  # rows that are no operations
 MOST_NAMED = 4  # operations of a fusion that a table names
 SHOWN = 30  # rows of a table
+NUMBERS = 5  # of its columns; texts follow
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,15 @@ class Profile:
             >>> print(p.table("calls").splitlines()[1].split())
             ['time', 'share', 'calls', 'bytes', 'peak', 'operation', 'place', 'line']
         """
+        cells, notes = self._report(sort, limit)
+        return "\n".join([self._title(), *aligned(cells, NUMBERS), *notes])
+
+    def _repr_html_(self) -> str:
+        cells, notes = self._report()
+        return table_html(self._title(), cells, NUMBERS, notes)
+
+    def _report(self, sort: str = "time", limit: int | None = SHOWN) -> tuple[list[list[str]], list[str]]:
+        """The rows as text, under a heading, and the lines that follow them."""
         rows = sorted(self.rows, key=_sort(sort))
         shown = rows if limit is None else rows[:limit]
         cells = [["time", "share", "calls", "bytes", "peak", "operation", "place", "line"]]
@@ -219,7 +230,7 @@ class Profile:
             total = sum(row.seconds for row in rest)
             cells.append([time_text(total), self._share(total), "", "", "", f"{len(rest)} more rows", "", ""])
         problem = "" if self._compiled is None else self._compiled.problem
-        return "\n".join([self._title(), *aligned(cells, 5), *self._memory(), *filter(None, [problem])])
+        return cells, [*self._memory(), *filter(None, [problem])]
 
     def _title(self) -> str:
         steps = f" in {count_text(self.steps, 'step')}" if self.steps else ""

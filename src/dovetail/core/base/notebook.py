@@ -1,8 +1,9 @@
-"""Notebooks: a tensor as HTML: its dtype, shape and place, the range of its numbers, and a table of them."""
+"""Notebooks: a tensor as HTML, with its dtype, shape, place and numbers; and tables of text."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,30 @@ def _number(value: Any) -> str:
     if isinstance(value, (np.integer, np.bool_)) or not isinstance(value, (np.number, float)):
         return str(value)
     return f"{value:.5g}"
+
+
+def table_html(title: str, rows: Sequence[Sequence[str]], numbers: int = 0, notes: Sequence[str] = ()) -> str:
+    """A table as HTML.
+
+    Args:
+        title: a line above it.
+        rows: the cells as text; the first row is the heading.
+        numbers: how many of the first columns are numbers.
+        notes: lines below it.
+
+    Example:
+        >>> text = table_html("profile", [["time", "operation"], ["3 ms", "<lambda>"]], numbers=1)
+        >>> "<th" in text, "&lt;lambda&gt;" in text
+        (True, True)
+    """
+    head, *others = rows
+    lines = [_row(head, "th", numbers), *(_row(row, "td", numbers) for row in others)]
+    below = "".join(f"<div>{html.escape(note)}</div>" for note in notes)
+    table = f'<table style="border-collapse: collapse; font-size: 90%">{"".join(lines)}</table>'
+    return f"<div><b>{html.escape(title)}</b>{table}{below}</div>"
+
+
+def _row(cells: Sequence[str], tag: str, numbers: int) -> str:
+    look = [CELL if number < numbers else 'style="text-align: left; padding: 1px 8px"' for number in range(len(cells))]
+    parts = [f"<{tag} {style}>{html.escape(cell)}</{tag}>" for cell, style in zip(cells, look, strict=True)]
+    return f"<tr>{''.join(parts)}</tr>"
