@@ -5,6 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.base.table import OPS
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.folding import LARGEST
 from dovetail.passes.base import run
@@ -120,6 +121,16 @@ def test_large_results_are_not_held():
     assert types(graph) == ["BroadcastTo", "AddV2"]
     held = [op.attrs["value"].size for op in graph.operations if op.type == "Const"]
     assert max(held) <= LARGEST
+
+
+def test_checks_of_known_shapes_go():
+    def function(x, y):
+        OPS["Assert"](ops.all(ops.equal(ops.shape(x), ops.shape(y))), (ops.shape(x),), "they differ:")
+        return x + y
+
+    known, unknown = (traced(function, dt.spec(shape), dt.spec((2, 3))) for shape in ((2, 3), (None, 3)))
+    assert [fold_constants(graph) > 0 for graph in (known, unknown)] == [True, True]
+    assert ["Assert" in types(graph) for graph in (known, unknown)] == [False, True]
 
 
 def test_effects_and_state_are_not_folded():

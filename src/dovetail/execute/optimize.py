@@ -17,6 +17,7 @@ from dovetail.passes.collectives import order_collectives
 from dovetail.passes.composites import inline_composites, waits_for_rank
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.control_inputs import control_inputs_to_data
+from dovetail.passes.counted_loops import scan_counted_loops
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
@@ -81,7 +82,9 @@ def _optimized_copy(
         [partial(keep_residuals, claimed=claimed), inline, merge_common, prune]
     )  # optimizers' steps have many equal parts; later passes see each once
     passes.run([] if home.engine.compiles_programs else [multiply_matrices, prune])
-    passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
+    passes.run(
+        [fold_constants, scan_counted_loops, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS
+    )
     if pin_unknown_shapes(copy, home):
         passes.run([inline, prune])  # NumPy may lack the rule of a composite
     passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])

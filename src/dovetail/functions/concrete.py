@@ -41,6 +41,8 @@ from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
 PLANS = 200  # plans in each of the two generations of a trace's cache
+LOOPS = ("Scan", "While", "WhileGrad")
+SHAPES = 8  # plans of a graph with loops that are made for the shapes of one call; a loop repeats what these leave open
 
 
 class Concrete:
@@ -84,6 +86,7 @@ class Concrete:
             or has_unknown_rank(graph.inputs)
             or any(engine.specializes for engine in pinned_engines(graph.operations))
         )
+        self._own_plans = SHAPES if self._is_open and graph.of_types(LOOPS) else 0
         self._plans: Cache[Any, Runnable] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
@@ -105,9 +108,13 @@ class Concrete:
         if self._stages is not None:
             return self._resolved(tuple(map(engine.holder.shape, arguments))).plan_for(arguments, engine)
         by_shapes = self._is_open and (engine.specializes or self._specializes)
-        shapes = tuple(map(engine.holder.shape, arguments)) if by_shapes else None
+        shapes = tuple(map(engine.holder.shape, arguments)) if by_shapes or self._own_plans else None
         device = self._device(arguments, engine) if engine.has_devices else None
-        return self._plans.get((engine, shapes, device)) or self.plan(engine, shapes, device)
+        if (known := self._plans.get((engine, shapes, device))) is not None:
+            return known
+        if not by_shapes and len(self._plans) >= self._own_plans:
+            shapes = None
+        return self.plan(engine, shapes, device)
 
     def _resolved(self, shapes: tuple[Any, ...] | None) -> Concrete:
         """The same program for certain shapes of the inputs, with the operations of the nodes that wait for them."""

@@ -72,6 +72,9 @@ def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visi
         if op.type == "While" and _never_runs(op):
             refined.update(_replace(graph, op, op.args[op.op.index_of("init")]))
             return 1
+        if op.type == "Assert" and op.inputs[0].op.type == "Const" and op.inputs[0].op.attrs["value"].all():
+            refined.update(_replace(graph, op, op.inputs[:1]))
+            return 1
         has_ints = bool(op.op.ints_positions)
         changes = _freeze_ints(op, known) if has_ints else 0
         if op.type in SUBGRAPH_CALLS:

@@ -269,6 +269,23 @@ def _(op: Operation, shapes: SameShape) -> Any:
     return op.inputs[0] if same else None
 
 
+@_rule("StridedSlice")
+def _(op: Operation, shapes: SameShape) -> Any:
+    x, begin, _, strides, begin_mask, end_mask, gone = op.args
+    if type(begin) is not tuple or {*strides} - {1}:
+        return None
+    if not gone and begin_mask & end_mask == (1 << len(begin)) - 1:
+        return x
+    is_element = x.op.type == "Pack" and gone == 1 and all(t.shape == () for t in x.op.inputs)
+    return x.op.inputs[begin[0]] if is_element else None
+
+
+@_rule("XlaDynamicUpdateSlice")
+def _(op: Operation, shapes: SameShape) -> Any:
+    x, _, updates = op.inputs
+    return updates if shapes(x, updates) else None
+
+
 @_rule("SumLike")
 def _(op: Operation, shapes: SameShape) -> Any:
     given, wanted = op.inputs[0].shape, op.outputs[0].shape

@@ -58,6 +58,21 @@ def test_models_run_where_tensorflow_cannot_be_imported():
     assert sum("calls" in name for name in found) >= 40 * len(engines)
 
 
+@pytest.mark.parametrize("name", ["recurrent", "bidirectional", "masked"])
+def test_loops_over_lists_are_scans(name):
+    """Check that no step copies a list, and that no step computes a condition."""
+    call = read_calls(FOLDER / f"{name}.npz").calls[0]
+    signature = saved_model.load(FOLDER / name).signature
+    given = call.inputs if isinstance(call.inputs, dict) else dict(zip(signature.inputs, call.inputs, strict=True))
+    with dt.engine("numpy"):
+        found = signature(**given)
+        graph = signature._run.plan(*given.values()).segments[0].graph
+    types = {operation.type for part in graph.everywhere() for operation in part}
+    assert "Scan" in types and not types & {"While", "XlaDynamicUpdateSlice", "Assert"}
+    for value, expected in zip(found.values(), call.results.values(), strict=True):
+        np.testing.assert_allclose(value.numpy(), expected, atol=1e-5)
+
+
 @pytest.mark.long("it makes the models again")
 def test_models_that_are_made_again_run(tmp_path):
     require("tensorflow", "it makes the models")
