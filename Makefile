@@ -14,7 +14,7 @@ WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INST
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
 .PHONY: help demo quick k tf graph keras formats onnx run distributed test test-oldest test-latest test-nightly test-all test-avx2 \
-	test-hub test-engines test-distributed test-federated test-gpu lint pages bench clean
+	test-hub test-engines test-distributed test-federated test-gpu lint docs test-docs bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -205,14 +205,26 @@ lint: $(VENV)/test.done  ## style and types
 	$(PY) -m ruff format --check --quiet .
 	$(PY) -m mypy
 
-pages: $(VENV)/test.done  ## docs/k: a page for each function of K
-	$(PY) docs/k_pages.py
+# The site's libraries have an environment of their own.
+DOCS := .venv-docs
+
+docs: $(DOCS)/done  ## site/: the guides, the reference, the examples and the measurements as a site, in site/index.html
+	$(ONE_THREAD) $(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 -d build/doctrees docs site $(ARGS)
+
+test-docs: docs  ## the tests of the site, in Chromium, and of the notebooks
+	$(ONE_THREAD) $(DOCS)/bin/python -m pytest --quiet -rs tests/test_site.py tests/test_notebooks.py $(ARGS)
+
+$(DOCS)/done: pyproject.toml constraints-docs.txt
+	$(PYTHON) -m venv --without-pip $(DOCS)
+	$(PYTHON) -m pip --python $(DOCS)/bin/python install --quiet --disable-pip-version-check --constraint constraints-docs.txt \
+	  --editable '.[docs]'
+	@touch $@
 
 bench: $(VENV)/test.done  ## the short measurements of benchmarks/README.md
 	$(PY) -m benchmarks
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) $(QUICK) $(OLDEST) $(LATEST) $(NIGHTLY) $(HUB) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf site build docs/made $(DOCS) $(VENV) $(QUICK) $(OLDEST) $(LATEST) $(NIGHTLY) $(HUB) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):

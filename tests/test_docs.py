@@ -34,8 +34,9 @@ from tests.packages import install
 
 ROOT = Path(__file__).parent.parent
 INDEX = ROOT / "docs" / "README.md"
-GUIDES = sorted({*INDEX.parent.glob("*.md")} - {INDEX})
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *GUIDES]
+LANDING = ROOT / "docs" / "index.md"  # of the site
+GUIDES = sorted({*INDEX.parent.glob("*.md")} - {INDEX, LANDING})
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", LANDING, *GUIDES]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n*(?:^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 NEEDED = {"embedded.md": "gcc", "federated.md": "openssl"}  # page → a program that it runs
 FILE = re.compile(r"# (\w+)\.py\n")
