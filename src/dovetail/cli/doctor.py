@@ -37,7 +37,7 @@ The exit status is 1 if a package does not fit, or one that Dovetail always need
 
 DISTRIBUTION = "keras-dovetail"
 INSTEAD = {"tensorflow": ("tensorflow-cpu",)}  # distributions with the same library
-FOR_DEVELOPERS = ("quick", "test", "all")  # extras that are not checked
+FOR_DEVELOPERS = ("docs", "quick", "test", "all")  # extras that are not checked
 EXTRA = re.compile(r'extra == "([^"]+)"')  # in the marker of a requirement
 FITS, MISSING, OTHER = "fits", "not installed", "does not fit"
 GPUS = Path("/proc/driver/nvidia/gpus")  # a folder for each GPU, if NVIDIA's driver is loaded

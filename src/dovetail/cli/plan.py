@@ -24,6 +24,7 @@ examples:
   dovetail plan clear                            forget it all; graphs are measured again
 
 It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches; DOVETAIL_CACHE="" keeps nothing.
+The guide `docs/glossary.md` explains the words: strategy, trial, gain, cost.
 """
 
 SHORTEST = 8  # the digits shown of a key, enough to name an entry

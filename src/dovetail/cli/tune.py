@@ -31,7 +31,25 @@ examples:
 It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches, in a file for this machine.
 """
 
-STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "build": "a program, s"}
+FAMILIES = {  # family of costs → words for it
+    "product": "products of matrices",
+    "convolution": "convolutions",
+    "strided": "convolutions with strides",
+    "thin": "convolutions of few channels",
+    "unit": "1x1 convolutions",
+    "depthwise": "depthwise convolutions",
+    "filter": "gradients of kernels",
+    "launches": "calls of convolutions",
+    "recurrent": "recurrent layers",
+    "steps": "steps of recurrent layers",
+    "window": "pools",
+    "unpool": "gradients of pools",
+    "reduction": "reductions",
+    "map": "elementwise ops",
+    "optimizer": "steps of optimizers",
+    "random": "random numbers",
+}
+STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "build": "compilation, s"}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +84,7 @@ def _measured(name: str) -> Rates | None:
         try:
             rate_programs.calibrate(name, family, costs.known)
         except FAILURES as error:
-            print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
+            print(f"\ndovetail: {name} does not run {FAMILIES.get(family, family)}: {error}", file=sys.stderr)
             return None
     return _corrected(name)
 
@@ -100,7 +118,7 @@ def _shown(found: dict[str, Rates]) -> str:
     lines = [["", *found]]
     for family in next(iter(found.values())).work:
         unit, size = _unit(family)
-        lines.append([f"{family}, {unit}", *(f"{each.work[family] / size:.3g}" for each in found.values())])
+        lines.append([f"{FAMILIES[family]}, {unit}", *(f"{each.work[family] / size:.3g}" for each in found.values())])
     for field, text in STARTS.items():
         lines.append([text, *(f"{getattr(each, field) * units.get(field, 1):.3g}" for each in found.values())])
     return table(lines)
