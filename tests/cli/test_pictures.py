@@ -57,6 +57,8 @@ def test_files(show, tmp_path):
     dt.save(f, tmp_path / "one")
     dt.save({"a": f, "b": f.graph(dt.spec((2,)))}, tmp_path / "two.safetensors")
     assert show("--html", "one") == (0, "wrote one.html\n")
+    assert show("--html", "one", "--beside", "two.safetensors") == (0, "wrote one.html\n")
+    assert "only here" in (tmp_path / "one.html").read_text()
     assert show("--out", "two.json", "two.safetensors") == (0, "wrote two.json\n")
     names = nodes_in(tmp_path / "two.json")
     assert "0_f/Tanh" in names and "1_f/Tanh" in names

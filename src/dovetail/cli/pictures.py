@@ -44,7 +44,9 @@ def picture_named(options: argparse.Namespace) -> Picture:
         pictures = _distinct({signature.name: picture_of(signature.graph) for signature in signatures})
     if not pictures:
         raise WrongInput(f"{name!r} has no graph; `dovetail show {name}` prints its contents.")
-    return joined(Path(name).name, pictures)
+    found = joined(Path(name).name, pictures)
+    found.name = Path(name).name
+    return found
 
 
 def _distinct(pictures: dict[str, Picture]) -> dict[str, Picture]:

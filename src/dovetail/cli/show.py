@@ -48,6 +48,7 @@ examples:
   dovetail show --html model.safetensors         its graph as a page, model.html
   dovetail show exported/ --signature serving_default --html
                                                  the graph that a run of this signature computes
+  dovetail show --html old.onnx --beside new.onnx           two graphs side by side, with what differs
   dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
   dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
   dovetail show --flops train.py:step x=float32[8,3]        its floating-point operations and parameters
@@ -80,6 +81,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_imports(parser)
     parser.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
     parser.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
+    parser.add_argument("--beside", metavar="FILE", help="another file or function, shown beside, with what differs")
     parser.add_argument(
         "--explain", action="store_true", help="show where file.py:function, or an expression of K, is executed"
     )
@@ -140,6 +142,7 @@ def _costs(graph: Graph) -> str:
 def _write_picture(options: argparse.Namespace, path: Path) -> None:
     from dovetail.cli import pictures
     from dovetail.formats.pictures import show
+    from dovetail.formats.pictures.beside import beside
     from dovetail.formats.pictures.picture import picture_of
 
     try:
@@ -150,6 +153,9 @@ def _write_picture(options: argparse.Namespace, path: Path) -> None:
         picture = picture_of(_graph(options))
     else:
         picture = pictures.picture_named(options)
+    if options.beside:
+        other = argparse.Namespace(**{**vars(options), "path": options.beside})
+        picture = beside(picture, picture_of(_graph(other)) if options.signature else pictures.picture_named(other))
     try:
         show.write(picture, path)
     except ValueError as error:  # too large for a drawing

@@ -105,7 +105,12 @@ class Graph(GraphBase):
         if faults:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(faults))
 
-    def show(self, path: str | Path, data: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def show(
+        self,
+        path: str | Path,
+        data: Mapping[str, Mapping[str, Any]] | None = None,
+        beside: Graph | None = None,
+    ) -> None:
         """Write a picture of the graph to a file.
 
         - `.html`: a page for a browser, which needs no network.  Scopes open and close.  Colours show types, engines,
@@ -118,6 +123,8 @@ class Graph(GraphBase):
             path: the file; the end of its name says the format.
             data: the name of an operation → numbers and texts about it by names, which become choices of colours, as
                 {"MatMul": {"time": 12.5}}.  A "time" is in microseconds, and "bytes" stands for memory.
+            beside: another graph, which is shown beside this one.  Operations are matched by their names, and colours
+                show what differs.
 
         Raises:
             ValueError: the name says no format, or the graph is too large for a drawing.
@@ -133,9 +140,11 @@ class Graph(GraphBase):
             '<!doctype html>'
         """
         from dovetail.formats.pictures import picture, show  # not needed to run programs
+        from dovetail.formats.pictures.beside import beside as in_one
 
         show.check_format(path)
-        show.write(picture.picture_of(self, data), path)
+        mine = picture.picture_of(self, data)
+        show.write(mine if beside is None else in_one(mine, picture.picture_of(beside, data)), path)
 
     def _repr_html_(self) -> str:
         from dovetail.formats.pictures import picture, show

@@ -250,7 +250,9 @@ def folded(picture: Picture) -> Picture:
         waits = [places[source] for source in node.waits]
         inner = [(key, folded(part)) for key, part in node.inner]
         subtitle = ", ".join(map(_short, weights)) or node.subtitle
-        found.nodes.append(replace(node, subtitle=subtitle, inputs=inputs, waits=waits, inner=inner, weights=weights))
+        found.nodes.append(
+            replace(node, subtitle=subtitle, inputs=inputs, waits=waits, inner=inner, weights=[*node.weights, *weights])
+        )
     return found
 
 

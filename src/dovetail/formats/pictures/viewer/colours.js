@@ -1,7 +1,7 @@
 // Colours: of the page's theme, of kinds of values, and of numbers.
 
 const PALETTE = ["#3b82f6", "#e8590c", "#8b5cf6", "#e64980", "#0ea5a4", "#d4a106", "#74b816", "#b0529e", "#5c7cfa", "#a0622d", "#12b5cb", "#c2410c", "#6d5bd0", "#4d7c0f"];
-const FIXED = new Map([["Placeholder", "#2f9e44"], ["Output", "#2f9e44"], ["Const", "#8d96a3"], ["ReadVariableOp", "#c98a00"], ["AssignVariableOp", "#c98a00"], ["VarHandleOp", "#c98a00"]]);
+const FIXED = new Map([["Placeholder", "#2f9e44"], ["Output", "#2f9e44"], ["Const", "#8d96a3"], ["ReadVariableOp", "#c98a00"], ["AssignVariableOp", "#c98a00"], ["VarHandleOp", "#c98a00"], ["the same", "#8d96a3"], ["changed", "#e8590c"], ["only here", "#3b82f6"]]);
 const OTHER = "#8d96a3";
 
 function themeColours() {
@@ -23,7 +23,7 @@ function mixed(from, to, share) {
 // The choices of colours that a graph offers: key → its name.
 function colourChoices(graph) {
   const keys = new Set(graph.items.flatMap((item) => (item.node ? Object.keys(item.facts) : [])));
-  const order = ["engine", "device", "segment", "part", "time", "bytes"];
+  const order = ["difference", "engine", "device", "segment", "part", "time", "bytes"];
   const found = ["type", ...order.filter((key) => keys.has(key)), ...[...keys].filter((key) => !order.includes(key)).sort()];
   return new Map(found.map((key) => [key, key === "bytes" ? "memory" : key]));
 }

@@ -309,7 +309,7 @@ new ResizeObserver(resize).observe(canvas.parentElement);
 
 if (isNarrow()) byId("panel").classList.add("closed");
 document.documentElement.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-page.key = choices.has("segment") ? "segment" : "type";
+page.key = ["difference", "segment"].find((key) => choices.has(key)) || "type";
 look.theme = themeColours();
 openFirst();
 page.picture = arrange(graph);

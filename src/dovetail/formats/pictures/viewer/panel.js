@@ -46,6 +46,14 @@ function weightDetails(item, weight, select) {
   return others.length ? [...found, element("span", { className: "faint" }, "also taken by"), ...others] : found;
 }
 
+// The operation of the same name in the graph beside this one.
+function counterpart(graph, item) {
+  if (!item.facts.difference) return null;
+  const sides = graph.root.children.map((side) => side.label), name = fullName(item);
+  const [mine, other] = name.startsWith(`${sides[0]}/`) ? sides : [...sides].reverse();
+  return graph.items.find((known) => known.node && fullName(known) === other + name.slice(mine.length));
+}
+
 function nodeDetails(graph, item, select) {
   const { node } = item, { items } = graph;
   const specs = node.inputs.map(([id, output]) => [items[id], items[id].node.outputs[output] || ""]);
@@ -61,6 +69,7 @@ function nodeDetails(graph, item, select) {
     ...links("Inputs", specs, select),
     ...links("Waits for", node.waits.map((id) => [items[id], ""]), select),
     ...links("Taken by", users, select),
+    ...links("In the other graph", [counterpart(graph, item)].filter(Boolean).map((other) => [other, other.facts.difference]), select),
     ...links("Holds", item.children.map((child) => [child, `${child.size} operations`]), select),
   ];
 }
