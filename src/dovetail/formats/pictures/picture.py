@@ -260,10 +260,11 @@ def _short(weight: Weight) -> str:
     """The last part of a weight's name, and its shape.
 
     Example:
-        >>> _short(Weight("dense/kernel", "float32[8,2]"))
-        'kernel [8,2]'
+        >>> _short(Weight("dense/kernel", "float32[8,2]")), _short(Weight("layers.0.bias", "float32[8]"))
+        ('kernel [8,2]', 'bias [8]')
     """
-    name, (_, bracket, shape) = weight.name.rpartition("/")[2], weight.spec.partition("[")
+    name = weight.name.rpartition("/")[2].rpartition(".")[2]
+    _, bracket, shape = weight.spec.partition("[")
     return f"{name} {bracket}{shape}".strip()
 
 
