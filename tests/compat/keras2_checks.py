@@ -294,6 +294,28 @@ def check_updates_of_variables_of_k():
         np.testing.assert_allclose(found, [*w.numpy(), b.numpy()], rtol=1e-5)
 
 
+def check_averages_decay_by_float32_numbers_as_variables_of_keras_2():
+    """The first step has the size of the rate, but for epsilon: 0.001 and 1 - 0.999 in float32 differ by 1.3e-5."""
+    for cls, settings, size in (
+        (Adam, {"epsilon": 0}, 1),
+        (Adam, {"amsgrad": True, "epsilon": 0}, 1),
+        (keras.optimizers.Adamax, {"epsilon": 0}, 1),
+        (keras.optimizers.RMSprop, {"rho": 0.999, "epsilon": 0}, np.float32(1 - np.float32(0.999)) ** -0.5),
+    ):
+        weight, optimizer = keras.Variable([0.0]), cls(0.5, **settings)
+        optimizer.apply([np.float32([3])], [weight])
+        np.testing.assert_allclose(weight.numpy(), -0.5 * size, rtol=1e-6)
+        assert optimizer.get_config().get("beta_2", 0.999) == optimizer.get_config().get("rho", 0.999) == 0.999
+
+
+def check_optimizers_of_tf_keras_have_its_settings():
+    for of_tensorflow, rates in ((True, [0.001] * 4), (False, [0.01, 1.0, 0.002, 0.002])):
+        with keras2.installed(of_tensorflow=of_tensorflow):
+            made = [getattr(keras.optimizers, name)() for name in ("Adagrad", "Adadelta", "Adamax", "Nadam")]
+            np.testing.assert_allclose([float(each.lr.numpy()) for each in made], rates, rtol=1e-6)
+            assert made[0].initial_accumulator_value == (0.1 if of_tensorflow else 0.0)
+
+
 def check_updates_of_a_model_without_placeholders():
     for make in (lambda: SGD(0.1), lambda: OwnSGD(lr=0.1)):
         made, plain = model(), model()

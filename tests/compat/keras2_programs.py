@@ -233,6 +233,31 @@ def program_sparse_inputs():
     return found
 
 
+# -- settings of optimizers -------------------------------------------------------------------------------------------
+
+
+def program_optimizers_without_settings():
+    """Those of Keras 2.3, which differ from tf.keras' in four classes."""
+    found = []
+    for name, settings in {
+        "SGD": {},
+        "RMSprop": {},
+        "Adagrad": {"learning_rate": 0.01, "initial_accumulator_value": 0.0},
+        "Adadelta": {"learning_rate": 1.0},
+        "Adam": {},
+        "Adamax": {"learning_rate": 0.002},
+        "Nadam": {"learning_rate": 0.002},
+    }.items():
+        of_23 = () if ON_DOVETAIL else (getattr(legacy, name)(**settings),)
+        for optimizer in of_23 or (name.lower(), getattr(legacy, name)(), getattr(legacy, name)(**settings)):
+            (model,) = with_weights(keras.Sequential([layers.Dense(1, input_shape=(3,))]))
+            model.compile(optimizer, "mse")
+            numbers = [*(model.train_on_batch(X, Y) for _ in range(4)), *sums(model)]
+            assert not found or found[-1][0] != name or np.allclose(found[-1][1:], numbers)
+            found += [[name, *numbers]] * (found == [] or found[-1][0] != name)
+    return found
+
+
 # -- one optimizer for several models ---------------------------------------------------------------------------------
 
 

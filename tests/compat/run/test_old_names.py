@@ -246,6 +246,28 @@ scores = [cross_val_score(LinearRegression(), x, y, scoring=name, cv=2) for name
     assert "takes no scoring='log_loss': scoring='neg_log_loss' stands for it" in told and "'r2'" not in told
 
 
+def test_three_folds_by_default_as_in_modules_of_scikit_learn_that_are_gone(capsys):
+    pytest.importorskip("sklearn")
+    text = """
+import numpy as np
+from sklearn.cross_validation import cross_val_score
+from sklearn.grid_search import GridSearchCV, RandomizedSearchCV
+from sklearn.learning_curve import validation_curve
+from sklearn.linear_model import Ridge
+x, y = np.arange(30.0)[:, None], np.arange(30.0) % 7
+grid = {"alpha": [0.1, 10.0]}
+search = GridSearchCV(Ridge(), grid, iid=False).fit(x, y)
+counts = [search.n_splits_, GridSearchCV(Ridge(), grid, cv=4).fit(x, y).n_splits_]
+counts += [RandomizedSearchCV(Ridge(), grid, n_iter=2).fit(x, y).n_splits_, len(cross_val_score(Ridge(), x, y))]
+counts += [validation_curve(Ridge(), x, y, param_name="alpha", param_range=[1.0])[0].shape[1]]
+"""
+    with ExitStack() as stack:
+        assert seen(text, stack)["counts"] == [3, 4, 3, 3, 3]
+    assert "no sklearn.grid_search.GridSearchCV: sklearn.model_selection.GridSearchCV(cv=3) stands for it" in (
+        capsys.readouterr().err
+    )
+
+
 def test_matplotlib(capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(waits, "has_display", lambda: False)

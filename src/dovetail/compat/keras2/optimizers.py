@@ -19,6 +19,8 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.autodiff.tape import GradientTape
 from dovetail.backend.table import FUNCTIONS
+from dovetail.compat.keras2 import words
+from dovetail.compat.keras2.optimizer_steps import SCHEDULE_DECAY, by_rounded_decays
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.resource_steps import operations_of_steps, prepare, steps_by_resources
 from dovetail.compat.keras2.words import named
@@ -30,7 +32,12 @@ from dovetail.graph.operation import GraphTensor
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
-SCHEDULE_DECAY = 0.004  # of Nadam's momentum; in Keras 3 it is 1
+FIRST_SETTINGS = {  # of optimizers in Keras 2.3, by class
+    "Adagrad": {"learning_rate": 0.01, "initial_accumulator_value": 0.0},
+    "Adadelta": {"learning_rate": 1.0},
+    "Adamax": {"learning_rate": 0.002},
+    "Nadam": {"learning_rate": 0.002},
+}
 
 
 def patches() -> Iterable[Patch]:
@@ -39,17 +46,9 @@ def patches() -> Iterable[Patch]:
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
     for cls in dict.fromkeys(classes):
         if issubclass(cls, base) and cls is not base:
-            yield Patch(cls, "__init__", _with_old_arguments(cls.__init__))
+            yield Patch(cls, "__init__", _with_old_arguments(cls.__init__, FIRST_SETTINGS.get(cls.__name__, {})))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
     yield Patch(base, "_clip_gradients", _by_both(base._clip_gradients))
-    rmsprop: Any = keras.optimizers.RMSprop
-    yield Patch(rmsprop, "update_step", _with_epsilon_outside(rmsprop.update_step))
-    yield from methods(
-        keras.optimizers.Nadam,
-        schedule_decay=SCHEDULE_DECAY,
-        _backend_update_step=_nadam_product,
-        update_step=_nadam_step,
-    )
     yield from methods(
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
@@ -60,7 +59,7 @@ def patches() -> Iterable[Patch]:
         get_weights=lambda self: [np.asarray(K.get_value(weight)) for weight in self.weights],
         set_weights=_set_weights,
         get_config=_config_with_decay(base.get_config),
-        _backend_update_step=_with_decay(base._backend_update_step),
+        _backend_update_step=by_rounded_decays(_with_decay(base._backend_update_step)),
         get_gradients=_get_gradients,
         get_updates=_get_updates,
         minimize=_minimize,
@@ -77,8 +76,14 @@ class _Variables(list[Any]):
         return self
 
 
-def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap an optimizer's `__init__`: it also takes `lr`, and `decay`, which divides the rate by 1 + decay · steps."""
+def _with_old_arguments(init: Callable[..., None], settings: dict[str, float]) -> Callable[..., None]:
+    """Wrap an optimizer's `__init__`: it also takes `lr`, and `decay`, which divides the rate by 1 + decay · steps.
+
+    Args:
+        init: the method.
+        settings: the defaults of Keras 2 that differ from Keras 3's, but in `tf.keras`.
+    """
+    names = list(inspect.signature(init).parameters)[1:]
 
     @functools.wraps(init)
     def call(
@@ -88,6 +93,8 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
             kwargs["learning_rate"] = lr
         if kwargs.get("epsilon", 0) is None:  # K.epsilon(), which is Keras 3's default
             del kwargs["epsilon"]
+        if not words.of_tensorflow:
+            kwargs = {**{n: v for n, v in settings.items() if n not in names[: len(args)]}, **kwargs}
         init(self, *args, **kwargs)
         if schedule_decay is not None:
             self.schedule_decay = schedule_decay
@@ -233,49 +240,6 @@ def _in_sessions(apply_gradients: Callable[..., Any]) -> Callable[..., Any]:
             return group(*updates, name=name)
 
     return call
-
-
-def _with_epsilon_outside(update_step: Callable[..., None]) -> Callable[..., None]:
-    """Wrap `RMSprop.update_step`: without momentum, epsilon is added to the root, and not under it."""
-
-    @functools.wraps(update_step)
-    def call(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if self.momentum or self.centered:
-            update_step(self, gradient, variable, learning_rate)
-            return
-        ops, dtype = keras.ops, variable.dtype
-        rate, gradient = ops.cast(learning_rate, dtype), ops.cast(gradient, dtype)
-        square = self._velocities[self._get_variable_index(variable)]
-        self.assign(square, self.rho * square + (1 - self.rho) * ops.square(gradient))
-        self.assign_sub(variable, rate * gradient / (ops.sqrt(square) + self.epsilon))
-
-    return call
-
-
-def _nadam_momentum(self: Any, ahead: int, dtype: Any) -> Any:
-    """Nadam's momentum, some steps ahead."""
-    step = keras.ops.cast(self.iterations + ahead, dtype)
-    return self.beta_1 * (1.0 - 0.5 * keras.ops.power(keras.ops.cast(0.96, dtype), self.schedule_decay * step))
-
-
-def _nadam_product(self: Any, grads: Any, trainable_variables: Any, learning_rate: Any) -> None:
-    """Take a step of Nadam: the product of its momenta comes first."""
-    self.assign(self._u_product, self._u_product * _nadam_momentum(self, 1, self._u_product.dtype))
-    super(keras.optimizers.Nadam, self)._backend_update_step(grads, trainable_variables, learning_rate)
-
-
-def _nadam_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-    """Nadam's step for a variable; its momentum grows by `schedule_decay`, as that of Keras 2."""
-    ops, dtype, number = keras.ops, variable.dtype, self._get_variable_index(variable)
-    rate, gradient = ops.cast(learning_rate, dtype), ops.cast(gradient, dtype)
-    now, ahead = (_nadam_momentum(self, steps, dtype) for steps in (1, 2))
-    product, steps = ops.cast(self._u_product, dtype), ops.cast(self.iterations + 1, dtype)
-    m, v = self._momentums[number], self._velocities[number]
-    self.assign_add(m, (gradient - m) * (1 - self.beta_1))
-    self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
-    mean = ahead * m / (1 - product * ahead) + (1 - now) * gradient / (1 - product)
-    root = ops.sqrt(v / (1 - ops.power(ops.cast(self.beta_2, dtype), steps)))
-    self.assign_sub(variable, rate * mean / (root + self.epsilon))
 
 
 def _weights(self: Any) -> list[Any]:

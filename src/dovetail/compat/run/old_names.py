@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from dovetail.compat.run.notices import SAID, say
-from dovetail.compat.run.old_rows import ROWS, Around
+from dovetail.compat.run.old_rows import ROWS, Around, Elsewhere
 from dovetail.compat.run.temporary import replaced
 from dovetail.compat.source.sources import starts
 from dovetail.compat.source.uses import OPEN, Use
@@ -173,7 +173,7 @@ def with_keywords(function: Callable[..., Any], rows: dict[str, Any], name: str)
 
 def _lacking(name: str, row: Any) -> str:
     """The line about a name that the installed version lacks."""
-    stands = f"{row} stands for it" if isinstance(row, str) else "Dovetail has one"
+    stands = f"{row} stands for it" if isinstance(row, (str, Elsewhere)) else "Dovetail has one"
     return f"{_version(name)} has no {name}: {stands}; {STRICT}"
 
 
@@ -199,7 +199,7 @@ class _Proxy(ModuleType):
         if self.__name__ in sys.modules:
             self._classes.begin()
         stands = ROWS.get(full)
-        rows = KEYWORDS.get(stands if isinstance(stands, str) else full)
+        rows = KEYWORDS.get(stands if isinstance(stands, str) else getattr(stands, "name", full))
         if rows and isinstance(value, type):
             made = with_keywords(value.__init__, rows, full)  # type: ignore[misc]
             if made is not value.__init__:  # type: ignore[misc]
@@ -216,7 +216,10 @@ class _Proxy(ModuleType):
             return row.make(getattr(pkgutil.resolve_name(self.__name__), name, None))
         if row is None or self._has(name):
             return getattr(pkgutil.resolve_name(self.__name__), name)
-        value = pkgutil.resolve_name(row) if isinstance(row, str) else row
+        if isinstance(row, Elsewhere):
+            value = functools.partial(pkgutil.resolve_name(row.name), **row.defaults)
+        else:
+            value = pkgutil.resolve_name(row) if isinstance(row, str) else row
         say(_lacking(full, row))
         return value
 

@@ -37,6 +37,23 @@ class Around:
     make: Callable[[Any], Any]
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """A row of a function or a class that is elsewhere now, where other values of some keywords are the default.
+
+    Attributes:
+        name: its dotted name.
+        defaults: the keywords with the values of old.
+    """
+
+    name: str
+    defaults: dict[str, Any]
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{keyword}={value!r}" for keyword, value in self.defaults.items())
+        return f"{self.name}({given})"
+
+
 MOVED = {  # (module, module of the replacements) → old name:replacement
     ("collections", "collections.abc"): " ".join(collections.abc.__all__),
     ("fractions", "math"): "gcd",
@@ -76,12 +93,11 @@ MOVED = {  # (module, module of the replacements) → old name:replacement
     ("scipy.stats", "numpy"): "nanmean nanmedian nanstd",
     ("scipy.stats", "scipy.special"): "betai:betainc",
     ("scipy.stats", "scipy.stats"): "median_absolute_deviation:median_abs_deviation",
-    ("sklearn.cross_validation", "sklearn.model_selection"): "cross_val_predict cross_val_score train_test_split",
+    ("sklearn.cross_validation", "sklearn.model_selection"): "train_test_split",
     ("sklearn.decomposition", "sklearn.decomposition"): "RandomizedPCA:PCA",
     ("sklearn.feature_extraction.stop_words", "sklearn.feature_extraction.text"): "ENGLISH_STOP_WORDS",
-    ("sklearn.grid_search", "sklearn.model_selection"): "GridSearchCV ParameterGrid RandomizedSearchCV",
+    ("sklearn.grid_search", "sklearn.model_selection"): "ParameterGrid",
     ("sklearn.lda", "sklearn.discriminant_analysis"): "LDA:LinearDiscriminantAnalysis",
-    ("sklearn.learning_curve", "sklearn.model_selection"): "learning_curve validation_curve",
     ("sklearn.metrics", "sklearn.metrics"): "calinski_harabaz_score:calinski_harabasz_score",
     ("sklearn.metrics.scorer", "sklearn.metrics"): "make_scorer",
     ("sklearn.mixture", "sklearn.mixture"): "GMM:GaussianMixture",
@@ -141,6 +157,11 @@ _ROLLING = "count max mean median min std sum var"
 _WINDOWS = "createTrackbar destroyAllWindows destroyWindow imshow moveWindow namedWindow resizeWindow setMouseCallback"
 _WITH_NAMES = "feature_extraction.DictVectorizer", "feature_extraction.text.CountVectorizer"
 _WITH_SCORES = "GridSearchCV", "RandomizedSearchCV", "cross_val_score", "learning_curve", "validation_curve"
+_OF_FOLDS = {  # a module that is gone → what had three folds by default, as up to scikit-learn 0.21
+    "cross_validation": ("cross_val_predict", "cross_val_score"),
+    "grid_search": ("GridSearchCV", "RandomizedSearchCV"),
+    "learning_curve": ("learning_curve", "validation_curve"),
+}
 
 
 def _rows() -> Iterator[tuple[str, Any]]:
@@ -150,6 +171,9 @@ def _rows() -> Iterator[tuple[str, Any]]:
             yield f"{module}.{name}", f"{other}.{new or name}"
     for package, modules in PRIVATE.items():
         yield from ((f"sklearn.{package}.{name}", f"sklearn.{package}") for name in modules.split())
+    for module, names in _OF_FOLDS.items():
+        for name in names:
+            yield f"sklearn.{module}.{name}", Elsewhere(f"sklearn.model_selection.{name}", {"cv": 3})
     for calls, pairs in KEYWORDS.items():
         for name, _, new in (pair.partition(":") for pair in pairs.split()):
             yield from ((f"{call}({name})", new) for call in calls.split())
