@@ -425,6 +425,61 @@ def check_layers_are_set_one_by_one():
     assert {layer.name: layer.trainable for layer in made._flatten_layers()} == state
 
 
+class Around(keras.optimizers.Optimizer):
+    """An optimizer around another one, which multiplies its rate for some variables; it never calls `super()`."""
+
+    def __init__(self, optimizer, multipliers):
+        self._optimizer, self._multipliers = optimizer, multipliers
+
+    def get_updates(self, loss, params):
+        updates, rate = [], self._optimizer.lr
+        for factor, chosen in self._multipliers.items():
+            self._optimizer.lr = rate * factor
+            updates += self._optimizer.get_updates(loss, [p for p in params if len(p.shape) == chosen])
+        self._optimizer.lr = rate
+        return updates
+
+    def __getattr__(self, name):
+        return getattr(self._optimizer, name)
+
+    def __setattr__(self, name, value):
+        if name.startswith("_"):
+            super().__setattr__(name, value)
+        else:
+            self._optimizer.__setattr__(name, value)
+
+
+class Early(keras.optimizers.Optimizer):
+    """SGD whose attributes come before `super().__init__()`."""
+
+    def __init__(self, rate, **kwargs):
+        self.rate = backend.variable(rate)
+        super().__init__(**kwargs)
+
+    def get_updates(self, loss, params):
+        return [
+            backend.update_sub(p, self.rate * g) for p, g in zip(params, self.get_gradients(loss, params), strict=True)
+        ]
+
+
+def check_optimizers_that_begin_in_their_own_way():
+    """Check steps of classes that call `super().__init__()` late or never, by the rates of SGD."""
+    x, y = np.float32([[1, 2]]), np.float32([[3]])
+    for optimizer, rates in (
+        (Early(0.1), (0.1, 0.1)),
+        (Around(keras.optimizers.SGD(lr=0.1, momentum=0.9), {10.0: 1, 0.5: 2}), (0.05, 1.0)),
+    ):
+        made = keras.Sequential([Dense(1, input_dim=2, kernel_initializer="ones")])
+        made.compile(optimizer, "mse")
+        made.train_on_batch(x, y)
+        np.testing.assert_allclose(made.get_weights()[0], [[1], [1]])  # the sum is the target
+        made.train_on_batch(x, y + 1)
+        slope = np.float32(-2)
+        np.testing.assert_allclose(made.get_weights()[0][:, 0], 1 - rates[0] * slope * x[0], rtol=1e-5)
+        np.testing.assert_allclose(made.get_weights()[1], -rates[1] * slope, rtol=1e-5)
+    assert float(backend.get_value(optimizer.lr)) == np.float32(0.1)
+
+
 class OwnSGD(SGD):
     """A subclass of a Keras optimizer: it returns pairs, takes gradients by K alone, and counts no steps."""
 

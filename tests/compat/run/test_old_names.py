@@ -378,6 +378,47 @@ x = [each.tolist() for _, each in imageio.written]
     assert capsys.readouterr().err.count("cv2.imshow does nothing") == 1
 
 
+def test_files_of_h5py(tmp_path, capsys):
+    pytest.importorskip("h5py")
+    text = f"""
+import h5py
+with h5py.File({str(tmp_path / "old.h5")!r}, "w") as file:
+    part = file.create_group("part")
+    part.attrs["names"] = [b"kernel", b"bias"]
+    part.attrs["count"], part.attrs["words"], part.attrs["none"] = 2, ["a", "b"], []
+    part.create_dataset("kernel", data=[[1.0, 2.0]])
+    part.create_dataset("one", data=3)
+    file["part/kernel"].attrs["names"] = (b"x",)
+with h5py.File({str(tmp_path / "old.h5")!r}, "r") as file:
+    names = [name.decode("utf8") for name in file["part"].attrs["names"]]
+    first = file["part/kernel"].attrs["names"][0].decode()
+    count, words = int(file["part"].attrs["count"]), list(file["part"].attrs["words"])
+    values, one = file["part"]["kernel"].value, file["part/one"].value
+"""
+    with ExitStack() as stack:
+        found = seen(text, stack)
+    assert [found[name] for name in ("names", "first", "count", "words")] == [["kernel", "bias"], "x", 2, ["a", "b"]]
+    assert found["values"].tolist() == [[1, 2]] and found["one"] == 3
+    assert "has no h5py.Dataset.value" in capsys.readouterr().err
+
+
+def test_matrices_and_triangles_of_scipy(capsys):
+    text = """
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import Delaunay
+x = sp.csr_matrix(np.array([[0, 1j], [2, 0]]))
+dense, flat, turned = x.A, sp.coo_matrix(np.array([[0, 3], [4, 0]])).A1, x.H.A
+triangles = Delaunay(np.array([[0.0, 0], [1, 0], [0, 1]])).vertices
+"""
+    with ExitStack() as stack:
+        found = seen(text, stack)
+    assert found["dense"].tolist() == [[0, 1j], [2, 0]] and found["turned"].tolist() == [[0, 2], [-1j, 0]]
+    assert sorted(found["triangles"][0].tolist()) == [0, 1, 2]
+    assert found["flat"].tolist() == [0, 3, 4, 0]
+    assert "has no scipy.sparse.spmatrix.A" in capsys.readouterr().err
+
+
 def test_a_name_that_never_was_and_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

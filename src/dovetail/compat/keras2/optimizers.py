@@ -25,7 +25,7 @@ from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.resource_steps import operations_of_steps, prepare, steps_by_resources
 from dovetail.compat.keras2.words import named
 from dovetail.core.base.scopes import not_building, record_on
-from dovetail.core.values.value_kinds import kind_of
+from dovetail.core.values.value_kinds import is_recorded, kind_of
 from dovetail.functions.function import function
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
@@ -48,10 +48,11 @@ def patches() -> Iterable[Patch]:
         if issubclass(cls, base) and cls is not base:
             yield Patch(cls, "__init__", _with_old_arguments(cls.__init__, FIRST_SETTINGS.get(cls.__name__, {})))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
+    yield Patch(base, "__setattr__", _also_before_init(base.__setattr__))
     yield Patch(base, "_clip_gradients", _by_both(base._clip_gradients))
     yield from methods(
         base,
-        lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
+        lr=property(lambda self: self._learning_rate, _set_rate),
         decay=0.0,
         initial_decay=Own(lambda self: self.decay),  # as it was given
         variables=property(lambda self: _Variables(self._variables)),
@@ -149,6 +150,24 @@ def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def _set_rate(self: Any, value: Any) -> None:
+    """Set `lr`: a tensor of a graph takes its place, as in Keras 2, until a variable does; else its value changes."""
+    if is_recorded(value) or is_recorded(self._learning_rate):
+        self._learning_rate = value
+    else:
+        self.learning_rate = value
+
+
+def _also_before_init(put: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `__setattr__`: in Keras 2 attributes might come before `super().__init__()`, or without it."""
+
+    @functools.wraps(put)
+    def call(self: Any, name: str, value: Any) -> None:
+        (put if name == "_lock" or "_lock" in vars(self) else object.__setattr__)(self, name, value)
+
+    return call
+
+
 def _by_both(clip: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the method that clips gradients: first by their norm, then by value."""
 
@@ -188,9 +207,10 @@ def _get_updates(self: Any, *args: Any, **kwargs: Any) -> list[Any]:
 
 def _updates(self: Any, gradients: list[Any], params: list[Any]) -> list[Any]:
     """The updates of a step by gradients of a graph."""
-    if self.built:
+    if self.built and self._trainable_variables:
         self._check_variables_are_known(params)
     else:
+        self.built, self._trainable_variables_indices = False, {}  # one around this one may have set them
         self.build(params)
     with keras.StatelessScope() as scope, operations_of_steps() as made:
         self.apply(gradients, params)

@@ -405,3 +405,21 @@ def filled(function: Callable[..., Any]) -> Callable[..., Any]:
 def rolling(name: str) -> Callable[..., Any]:
     """`pandas.rolling_mean` and the like."""
     return lambda arg, window, min_periods=None, **kwargs: getattr(arg.rolling(window, min_periods), name)()
+
+
+def with_lists_of_bytes(own: property) -> property:
+    """Make `attrs` of h5py: a list of bytes comes back as bytes, as up to h5py 2."""
+    kinds: dict[type, type] = {}
+
+    def attributes(self: Any) -> Any:
+        made = own.fget(self)  # type: ignore[misc]
+        kind: Any = type(made)
+
+        def put(self: Any, name: str, value: Any) -> None:
+            is_of_bytes = isinstance(value, (list, tuple)) and value and all(isinstance(x, bytes) for x in value)
+            kind.__setitem__(self, name, np.array(value) if is_of_bytes else value)
+
+        made.__class__ = kinds.setdefault(kind, type(kind.__name__, (kind,), {"__setitem__": put}))
+        return made
+
+    return property(attributes)

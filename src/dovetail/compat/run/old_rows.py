@@ -1,4 +1,4 @@
-"""Names and keywords that NumPy, SciPy, Pillow, scikit-learn, pandas, Matplotlib and Python dropped: a row for each.
+"""Names and keywords that NumPy, SciPy, Pillow, scikit-learn, pandas, h5py, Matplotlib and Python dropped: a row each.
 
 | a row's key | is | its value |
 | --- | --- | --- |
@@ -209,6 +209,10 @@ ROWS: dict[str, Any] = {
     "scipy.interpolate.interp2d": Around(lambda _: old.interp2d),
     "scipy.linalg.solve(sym_pos)": lambda value: {"assume_a": "pos"} if value else {},
     "scipy.ndimage.imread": old.imread,
+    "scipy.sparse.spmatrix:A": property(lambda self: self.toarray()),
+    "scipy.sparse.spmatrix:A1": property(lambda self: self.toarray().ravel()),
+    "scipy.sparse.spmatrix:H": property(lambda self: self.conj().T),
+    "scipy.spatial.Delaunay:vertices": property(lambda self: self.simplices),
     "scipy.stats.binom_test": old.binom_test,
     "scipy.stats.chisqprob": lambda chisq, df: import_module("scipy.stats").chi2.sf(chisq, df),
     "scipy.stats.itemfreq": lambda a: np.stack(np.unique(a, return_counts=True), 1),
@@ -227,6 +231,8 @@ ROWS: dict[str, Any] = {
     "PIL.ImageDraw.ImageDraw:textsize": old.text_size,
     "PIL.ImageFont.FreeTypeFont:getsize": old.font_size,
     "PIL.ImageFont.ImageFont:getsize": old.font_size,
+    "h5py.Dataset:value": property(lambda self: self[()]),
+    "h5py.HLObject:attrs": Around(old.with_lists_of_bytes),
     "imageio.imsave": Around(old.with_bytes),
     "imageio.imwrite": Around(old.with_bytes),
     "matplotlib.axes.Axes:get_axis_bgcolor": "get_facecolor",
