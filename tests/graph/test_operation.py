@@ -35,7 +35,7 @@ def test_length_and_rows(graph, x):
     assert [row.shape for row in x] == [(3,), (3,)]
     for shape in ((None, 3), (), None):
         y = graph.placeholder(dt.spec(shape))
-        with pytest.raises(TypeError, match="needs a known first dimension"):
+        with pytest.raises(TypeError, match="no length" if shape == () else "needs a known first dimension"):
             len(y)
         with pytest.raises(TypeError, match="needs a known first dimension"):
             iter(y)

@@ -42,6 +42,12 @@ def fitted(step):
         yield model, lambda model=model: model.fit(X, Y, verbose=0)
 
 
+def layered(call):
+    """A model that a program builds with a layer of its own."""
+    layer = type("Own", (layers.Layer,), {"call": call})
+    yield small(), lambda: keras.Sequential([keras.Input((4,)), layer()])
+
+
 def looped(loop):
     model = small()
     yield model, lambda: loop(model, keras.optimizers.SGD(0.1))
@@ -76,6 +82,12 @@ def check_steps_and_loops_for_torch():
                 refused(looped(loop), loop, (AttributeError, TypeError), "PyTorch")
 
 
+if "torch" in ENGINES:
+
+    def check_layers_for_torch():
+        refused(layered(layer_with_a_loss_of_torch), layer_with_a_loss_of_torch, TypeError, "PyTorch")
+
+
 def step_with_zero_grad(self, data):
     self.zero_grad()  # here
 
@@ -108,6 +120,19 @@ def step_with_a_loss_of_torch(self, data):
 
     x, y = data
     return torch.nn.functional.mse_loss(self(x, training=True), y)  # here
+
+
+def step_with_tensors_of_torch(self, data):
+    import torch
+
+    x = torch.tensor(data[0])  # here
+    return torch.concat([self(x), x])  # here
+
+
+def layer_with_a_loss_of_torch(self, inputs):
+    import torch
+
+    self.add_loss(torch.sum(inputs))  # here
 
 
 def loop_with_an_optimizer_of_torch(model, optimizer):
@@ -154,7 +179,7 @@ STEPS_FOR_TORCH = (
     step_with_accumulated_gradients,
     step_with_gradients_of_values,
     step_with_gradients_of_weights,
-    *((step_with_a_loss_of_torch,) if "torch" in ENGINES else ()),
+    *((step_with_a_loss_of_torch, step_with_tensors_of_torch) if "torch" in ENGINES else ()),
 )
 LOOPS_FOR_TORCH = (
     loop_with_zero_grad,
@@ -174,6 +199,20 @@ if "tensorflow" in ENGINES:
         with tf.GradientTape() as tape:
             loss = self.compute_loss(y=y, y_pred=self(x, training=True))
         self.optimizer.apply(tape.gradient(loss, self.trainable_weights), self.trainable_weights)  # here
+
+    def step_with_tensors_of_tensorflow(self, data):
+        import tensorflow as tf
+
+        x, y = data
+        both = tf.concat([self(x), y], axis=0)  # here
+        with tf.GradientTape() as tape:
+            loss = LOSS(both, self(tf.concat([x, x], axis=0)))
+        return tape.gradient(loss, self.trainable_weights)  # here
+
+    def layer_with_a_loss_of_tensorflow(self, inputs):
+        import tensorflow as tf
+
+        self.add_loss(tf.reduce_sum(inputs))  # here
 
     def loop_with_a_tape_of_tensorflow(model, optimizer):
         import tensorflow as tf
@@ -199,6 +238,10 @@ if "tensorflow" in ENGINES:
             with dt.engine(engine):
                 step = step_with_a_tape_of_tensorflow
                 refused(fitted(step), step, AttributeError, "TensorFlow's GradientTape")
+                step = step_with_tensors_of_tensorflow
+                refused(fitted(step), step, (AttributeError, TypeError), "TensorFlow")
+                layer = layer_with_a_loss_of_tensorflow
+                refused(layered(layer), layer, TypeError, "TensorFlow needs a value")
                 loop = loop_with_a_tape_of_tensorflow
                 refused(looped(loop), loop, AttributeError, "TensorFlow's GradientTape")
                 loop = loop_with_a_function_of_tensorflow
@@ -222,6 +265,14 @@ def check_steps_for_jax():
 
 
 if "jax" in ENGINES:
+
+    def layer_with_a_loss_of_jax(self, inputs):
+        import jax
+
+        self.add_loss(jax.numpy.sum(inputs))  # here
+
+    def check_layers_for_jax():
+        refused(layered(layer_with_a_loss_of_jax), layer_with_a_loss_of_jax, TypeError, "JAX needs a value")
 
     def check_functions_of_jax_take_weights_themselves():
         """Check a loop whose state has the weights at first, not their values; it gives the numbers of a tape."""

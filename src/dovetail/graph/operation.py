@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.base.errors import Where, called_library, conventional, describe, is_inside, op_error, place
 from dovetail.core.base.hooks import hooks
+from dovetail.core.base.lacking import STEP
 from dovetail.core.base.pin import ANYWHERE, Pin
 from dovetail.core.base.tensor_shape import TensorShape
 from dovetail.core.dtypes import DType
@@ -31,9 +32,11 @@ NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 # op type → the parameter whose tensors are the last inputs of each of its subgraphs, the same in each step
 CAPTURED = {"If": "inputs", "While": "constants", "Scan": "constants", "WhileGrad": "constants"}
+_OURS = "the op of the same name in dovetail.ops"
 _INSTEAD = {
     "Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer",
-    "TensorFlow": f"the op of the same name in dovetail.ops, or in TensorFlow's words: {AS_TENSORFLOW}",
+    "TensorFlow": f"{_OURS}, or in TensorFlow's words: {AS_TENSORFLOW}. Or take gradients from {STEP}",
+    "JAX": f"{_OURS}, and take gradients from {STEP}",
 }
 
 
@@ -180,6 +183,9 @@ class GraphTensor(Operators):
         return (self[i] for i in range(self.shape[0]))
 
     def __len__(self) -> int:
+        if self.shape == ():
+            asked = "a scalar has no length; functions such as PyTorch's torch.tensor ask for it to get numbers"
+            raise self._no_value(asked, f"{_OURS}, and take gradients from {STEP}")
         if not self.shape or self.shape[0] is None:
             raise self._no_value("len() needs a known first dimension", "ops.shape(x)[0]")
         return self.shape[0]
@@ -187,14 +193,13 @@ class GraphTensor(Operators):
     def __array__(self, *args: Any, **options: Any) -> Any:
         raise self._no_value_for_library()
 
-    def __jax_array__(self) -> Any:
+    @property
+    def __jax_array__(self) -> Any:  # jax asks whether there is one, and no longer calls it
         raise self._no_value_for_library()
 
     def _no_value_for_library(self) -> Exception:
         library = called_library()
-        return self._no_value(
-            f"{library} needs a value", _INSTEAD.get(library, "the op of the same name in dovetail.ops")
-        )
+        return self._no_value(f"{library} needs a value", _INSTEAD.get(library, _OURS))
 
     def numpy(self) -> Any:
         raise self._no_value("numpy() needs a value", "the function's result, or run the code outside `function`")
@@ -205,7 +210,8 @@ class GraphTensor(Operators):
         raise self._no_value("a Python number needs a value", "ops on the tensor itself")
 
     def _no_value(self, what: str, instead: str) -> Exception:
-        problem = f"{what}, but {self!r} has none while the graph is built; use {instead}."
+        end = "" if instead.endswith(STEP) else "."
+        problem = f"{what}, but {self!r} has none while the graph is built; use {instead}{end}"
         return op_error(TypeError, self.op.type, problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
