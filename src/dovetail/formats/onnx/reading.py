@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.base.errors import FormatError
@@ -383,6 +384,20 @@ class Reader(nodes_reading.Reader):
     def need(self, tensor: Any) -> None:
         """Note the inputs of the graph whose values decide on a tensor, since a node needs its value."""
         self.needed |= self._sources(tensor, by_shapes=False)
+
+    @contextmanager
+    def decided_by(self, tensor: Any) -> Iterator[None]:
+        """Note the inputs that decide on a tensor instead of others that the block needs, if these are numbers alone.
+
+        A branch may need much only since it is not known whether it runs.
+        """
+        before = set(self.needed)
+        try:
+            yield
+        finally:
+            sources = self._sources(tensor, by_shapes=False)
+            if sources and before != self.needed and all(source.shape == () for source in sources):
+                self.needed = before | sources
 
     def _need_sizes(self, tensors: Iterable[Any]) -> None:
         """Note the integers among the inputs that decide on unknown dimensions, if nothing else is unknown of them."""

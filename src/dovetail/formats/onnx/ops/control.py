@@ -45,7 +45,8 @@ def _if(node: Node) -> Any:
         return [_as_tensor(node, value) for value in node.reader.subgraph(node, graph, [])]
 
     try:
-        results = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+        with node.reader.decided_by(condition):
+            results = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
     except Exception as error:  # results of other ranks or dtypes, as if the condition were known before
         if is_refusal(error):
             node.reader.need(condition)
