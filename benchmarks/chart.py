@@ -42,10 +42,14 @@ def rows(page: str) -> list[Row]:
 
 def draw(found: list[Row], path: Path, ink: str = "#222222") -> None:
     """Draw a group of bars for each action, with texts of a colour; a line marks the same speed."""
-    texts = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], ink)
-    with rc_context({**texts, "svg.hashsalt": "dovetail"}):
+    with rc_context({**texts(ink), "svg.hashsalt": "dovetail"}):
         drawn = path.suffix == ".svg"
         _drawing(found, ink).savefig(path, dpi=150, transparent=drawn, metadata={"Date": None} if drawn else {})
+
+
+def texts(ink: str) -> dict[str, str]:
+    """The settings that give all texts and lines of a figure a colour."""
+    return dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], ink)
 
 
 def _drawing(found: list[Row], ink: str) -> Figure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 import sys
 import time
@@ -47,6 +49,13 @@ def test_links_lead_to_pages_of_the_site():
         "[all](../examples), [one](../examples/pool.py), [x](k.md#a)\n```\n[y](z)\n```", "docs/a.md", "a.md"
     )
     assert text == "[all](made/examples.md), [one](made/examples/pool.md), [x](k.md#a)\n```\n[y](z)\n```"
+
+
+@pytest.mark.parametrize("name", ["charts", "docstrings", "links"])
+def test_examples_of_the_scripts(name):
+    pytest.importorskip("matplotlib")
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted and not found.failed
 
 
 @pytest.fixture(scope="module")

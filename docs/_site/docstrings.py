@@ -84,7 +84,7 @@ def signature(what: str, value: Callable[..., Any]) -> tuple[str, str] | None:
     """The parameters and the result, with annotations as the source has them.
 
     Example:
-        >>> def double(x: "Float", axis: "int | None" = None) -> "Tensor": ...
+        >>> def double(x: Float, axis: int | None = None) -> Tensor: ...
         >>> signature("function", double)
         ('(x: Float, axis: int | None = None)', 'Tensor')
     """

@@ -36,6 +36,7 @@ def pages() -> dict[str, str]:
     for file, page in PAGES.items():
         if file.endswith(".md") and page.startswith("made/") and page != "made/names.md":
             found[page.removeprefix("made/")] = of_site((ROOT / file).read_text(), file, page)
+    found["measurements.md"] = charts.with_charts(found["measurements.md"])
     return found
 
 
