@@ -228,11 +228,13 @@ clean:  ## forgets the environment and all caches
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):
+	@echo "Making the environment $(VENV), once; then libraries are installed in it, which takes minutes."
 	$(PYTHON) -m venv --without-pip $(VENV)
 	$(INSTALL) pip
 
 $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
-	$(INSTALL) --editable '.[demo]'
+	@echo "Installing Dovetail, Keras, scikit-learn and matplotlib, once; then the demo trains a model."
+	$(subst --quiet ,,$(INSTALL)) --editable '.[demo]'
 	@touch $@
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(PY)

@@ -19,6 +19,7 @@ PAGES = {  # file or folder of the repository → page of the site
     "SECURITY.md": "made/security.md",
     "benchmarks/README.md": "made/measurements.md",
     "docs/tensorflow_names.md": "made/names.md",
+    "docs/notebooks": "made/notebooks.md",
     "examples": "made/examples.md",
     "examples/seeds": "made/examples.md",
     **{f"examples/{path.name}": f"made/examples/{path.stem}.md" for path in sorted((ROOT / "examples").glob("*.py"))},
