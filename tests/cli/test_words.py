@@ -11,27 +11,31 @@ import pytest
 import dovetail as dt
 from dovetail.choose import records
 from dovetail.choose.report import Report
-from dovetail.cli import tune
+from dovetail.cli import sample, tune
 from dovetail.cli.main import COMMANDS, main
 from dovetail.core.base import cache_folder
 from dovetail.execute.choice import Choice, Row, Strategy
+from tests.libraries import require
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 TEXT = """
-after all also and another any are arguments arrays audit auto because been before began below bits but bytes call
-calls carries change channels choose chose chosen client clients columns command commands compilation complete
-completes completion contents convert convolutions cost count data default demo depthwise devices digits doctor
-dovetail each elementwise else engine example faster fastest federated few file files fit fits fixed folder for
-forget forgot former from function functions get given gradients graph guides had handwritten has have here how
-import install installed it's its itself jax keep kept keras kernels kind know known language layers learn learning
-line lines list lost machine matrices may measure measurements memory misses missing model models more most names
-not nothing now numbers numpy of older one ones onnxruntime op open openvino operation operations ops optimizers
-option options other others out own package packages part peak pip place plan pools print processes products program
-programs python quick random ready recurrent reductions report rest run runs same sample scikit script server set
-share shell show shown since small state steps strategies strides such tanh tell tensorflow than that the their them
-then there these they thing things this those thousands threads time times took torch train trains trial tried tune
-turn type types use user uses using value variables version versions was were what where which will with words work
-worker write written yet you your
+about after again all also amd and another any are arguments arrays audit auto because been before began begins below
+bits but bytes cache caches call calls carries change channels choice choose chooses chose chosen clear client clients
+columns command commands compilation complete completes completion contents convert convolutions cost count data
+default demo depthwise devices digits distributed doctor dovetail each elementwise else engine entry epyc example
+examples exit expectation expected explains faster fastest federated few file files first fit fits fixed folder
+folders for forget forgot formats former free from function functions get given google gradients graph guide guides
+had handwritten has have help here how import install installed intel it's its itself jax json keep keeps kept keras
+kernels kind know known language last layers learn learning library line lines list load lost machine make many
+matplotlib matrices may measure measurements measures memory message minute misses missing model models more most name
+named names next none not nothing now numbers numpy nvidia of older one ones onnxruntime op open openvino operation
+operations ops optimizers option options other others out own package packages packaging part peak pip place plan
+pools positional print processes processors products program programs protobuf python quick random ready recurrent
+reductions report rest results run runs same sample saved scikit scipy script server set several share shell show
+shown shtab since small start state steps strategies strides such takes tanh tell tensorflow than that the their them
+then there these they thing things this those thousands threadpoolctl threads time times took torch tqdm train trains
+trial tried tune turn two type types usage use user uses using value variables version versions was weights were what
+where which whose will with words work worker write written xeon yet you your
 """
 PLAIN = {*TEXT.split()}
 
@@ -98,3 +102,22 @@ def test_a_profile():
     with dt.profile() as p:
         dt.ops.tanh(dt.ops.ones((2, 2), "float32"))
     assert unknown("\n".join(line for line in str(p).splitlines()[:2])) == set()
+
+
+MODEL = Path(sample.__file__).parent / "samples" / "models" / "mlp"
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["sample"], ["run", str(MODEL)]], ids=lambda command: command[0])
+def test_a_command(command, capsys):
+    if command[0] == "run":
+        require("google.protobuf", "the model is TensorFlow's file")
+    main(command)
+    processor = r"(?m)^  processors .*$"  # its name is the machine's
+    assert unknown(re.sub(processor, "", capsys.readouterr().out)) == set()
+
+
+@pytest.mark.parametrize("command", ["plan", "tune"])
+def test_the_help_of_a_command(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert unknown(capsys.readouterr().out) == set()
