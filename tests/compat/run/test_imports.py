@@ -58,6 +58,11 @@ def program(tmp_path, monkeypatch):
         "from tensorflow.contrib.learn.python.learn.datasets import mnist as found",
         "import tensorflow as tf\nfound = tf.contrib.learn.datasets.mnist",
         "from tensorflow.contrib.framework.python.ops import arg_scope\nimport tensorflow.contrib.framework as found",
+        "from tensorflow.contrib.slim.python.slim.data import dataset_data_provider as found",
+        "from tensorflow.contrib.slim.python.slim.data import dataset\nfound = dataset\nassert dataset.Dataset",
+        "from tensorflow.contrib.slim.python.slim.data.tfexample_decoder import TFExampleDecoder\n"
+        "import tensorflow.contrib.slim.python.slim.data.prefetch_queue as found\nfound.prefetch_queue",
+        "from tensorflow.contrib.slim.python.slim.nets import vgg as found",
     ],
 )
 def test_every_form_of_import(program, text):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
+import tarfile
 from urllib.error import URLError
 
 import pytest
@@ -112,10 +112,14 @@ def test_a_suite_runs_without_options(tmp_path):
     assert "lazy imports keras by itself; `dovetail run --map lazy` gives it Dovetail's." in said
 
 
-def test_tests_that_the_registry_lacks_come_from_a_repository_or_the_error_says_what_to_do(tmp_path, monkeypatch):
+def test_tests_that_the_registry_lacks_come_from_a_repository_or_the_error_says_what_to_do(
+    tmp_path, monkeypatch, capsys
+):
     def packed(address, timeout):
         write(tmp_path / "of_it", {"part-c0ffee/tests/test_it.py": "", "part-c0ffee/part.py": ""})
-        archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "of_it")
+        archive = tmp_path / "packed.tar.gz"
+        with tarfile.open(archive, "w:gz", pax_headers={"comment": "facade"}) as made:
+            made.add(tmp_path / "of_it", ".")
         assert address == "https://github.com/some/part/archive/c0ffee.tar.gz"
         return open(archive, "rb")
 
@@ -132,5 +136,9 @@ def test_tests_that_the_registry_lacks_come_from_a_repository_or_the_error_says_
     monkeypatch.setattr(suites, "urlopen", packed)
     assert sorted(path.name for path in suites.unpacked("part", suite, folder).iterdir()) == ["part.py", "tests"]
     assert [path.name for path in suites.unpacked("part==1.0", suite, folder).iterdir()] == ["tests"]
+    assert "part-1.0 has the tests of the commit facade of some/part." in capsys.readouterr().err
+    write(folder, {"part-2.0/tests/other.py": ""})
+    found = suites.unpacked("part==2.0", suite._replace(lacks="test_it.py"), folder) / "tests"
+    assert sorted(path.name for path in found.iterdir()) == ["other.py", "test_it.py"]
     monkeypatch.setattr(suites, "urlopen", refused)
     assert suites.unpacked("part==1.0", suite, folder) == folder / "part-1.0"
