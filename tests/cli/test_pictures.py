@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_a_function(show, tmp_path):
     status, text = show("a_step.py:step", *inputs)
     assert status == 0 and "graph step(arg0: float32[2,3]" in text and "a_step.py:5" in text
     assert show("--out", "g.svg", "a_step.py:step", *inputs) == (0, "wrote g.svg\n")
+
+
+def test_weights_of_a_frozen_graph(show, tmp_path):
+    """Constants have their values, and variables of a SavedModel do not."""
+    require("google.protobuf", "formats")
+    for name in ("frozen.pb", "mlp"):
+        assert show("--html", MODELS / name)[0] == 0
+    weights = [re.findall(r'\["([^"]*)","float32\[(?:\d+),(?:\d+)\]",(\{|null)', path.read_text()) for path in (
+        tmp_path / "frozen.html", tmp_path / "mlp.html")]  # fmt: skip
+    assert weights[0] and {known for _, known in weights[0]} == {"{"}
+    assert {known for _, known in weights[1]} <= {"null"}
 
 
 def test_files(show, tmp_path):

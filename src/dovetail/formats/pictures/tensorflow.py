@@ -7,8 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from dovetail.formats.pictures.picture import LONGEST, OUTPUT, SHORT, Node, Picture, Weight
 from dovetail.formats.summary.graphs import dtype_name
+from dovetail.formats.wire.tensors import array_of
 
 VARIABLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
 MOST = 50_000  # nodes of a picture: a function that would add more is left out
@@ -19,7 +22,7 @@ def picture_of_proto(name: str, proto: Any) -> Picture:
 
     Args:
         name: of the picture.
-        proto: the message; weights in it are not read.
+        proto: the message; values of variables are not in it.
     """
     reader = _Reader({function.signature.name: function for function in proto.library.function})
     return reader.picture(name, _sorted(proto.node), {})
@@ -128,13 +131,21 @@ def _sorted(protos: Iterable[Any]) -> list[Any]:
 
 
 def _weight(proto: Any, outputs: list[str]) -> Weight | None:
-    """The weight that a node gives: a variable, or a constant of some size; its value is not read."""
+    """The weight that a node gives: a variable, whose value is not read, or a constant of some size."""
     if proto.op in VARIABLES:
         return Weight(proto.name, next(iter(outputs), ""))
-    shape = proto.attr["value"].tensor.tensor_shape if proto.op == "Const" else None
-    if shape is None or math.prod(d.size for d in shape.dim) <= SHORT:
+    tensor = proto.attr["value"].tensor if proto.op == "Const" else None
+    if tensor is None or math.prod(d.size for d in tensor.tensor_shape.dim) <= SHORT:
         return None
-    return Weight(proto.name, _plain("tensor", proto.attr["value"].tensor))
+    return Weight(proto.name, _plain("tensor", tensor), lambda: _array(tensor))
+
+
+def _array(tensor: Any) -> np.ndarray | None:
+    """The value of a constant; None if it is damaged, or of a type that is not known."""
+    try:
+        return array_of(tensor)
+    except (ValueError, TypeError):  # a FormatError among them
+        return None
 
 
 def _outputs(proto: Any) -> Iterator[str]:
