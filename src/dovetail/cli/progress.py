@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from dovetail.core.base.progress import WATCHER
+from dovetail.core.base.progress import LARGE, WATCHER
 
 Item = TypeVar("Item")
 WIDTH = 60
-LARGE = 1 << 26  # bytes of a tensor whose reading is shown
 
 
 def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:

@@ -1,9 +1,10 @@
-"""Notebooks: a tensor as HTML, with its dtype, shape, place and numbers; and tables of text."""
+"""Notebooks: a tensor as HTML, with its dtype, shape, place and numbers; tables of text; a bar of progress."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,3 +103,19 @@ def _row(cells: Sequence[str], tag: str, numbers: int) -> str:
     look = [CELL if number < numbers else 'style="text-align: left; padding: 1px 8px"' for number in range(len(cells))]
     parts = [f"<{tag} {style}>{html.escape(cell)}</{tag}>" for cell, style in zip(cells, look, strict=True)]
     return f"<tr>{''.join(parts)}</tr>"
+
+
+def bar() -> Callable[[str, int, int], None] | None:
+    """A bar below the cell that runs, which is told what is done, how much of it, and the whole; None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import HTML, display  # it is there: the cell runs in it
+
+    shown = display(HTML(""), display_id=True)
+
+    def tell(what: str, done: int, size: int) -> None:
+        text = f'<progress value="{done}" max="{size}"></progress> {html.escape(what)}'
+        shown.update(HTML(text if done < size else ""))
+
+    return tell
