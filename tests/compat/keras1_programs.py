@@ -332,7 +332,7 @@ class OwnInput(layers.Layer):
         k = keras.backend
         self.trainable, self.built, self.name, self.input_spec = False, True, name, None
         self.inbound_nodes, self.outbound_nodes, self.trainable_weights, self.non_trainable_weights = [], [], [], []
-        self.batch_input_shape, self.sparse = shape, True
+        self.batch_input_shape, self.input_dtype, self.sparse = shape, k.floatx(), True
         tensor = k.placeholder(shape=shape, dtype=k.floatx(), sparse=True, name=name)
         tensor._uses_learning_phase, tensor._keras_history = False, (self, 0, 0)
         shapes = [tensor._keras_shape]

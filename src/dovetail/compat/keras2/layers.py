@@ -78,6 +78,7 @@ def patches() -> Iterable[Patch]:
         assert_input_compatibility=lambda self, inputs: self._assert_input_compatibility(inputs),
         stateful=False,
         dynamic=False,
+        input_dtype=Own(keras.layers.Layer.input_dtype.fget),  # which programs may set
         apply=lambda self, inputs, *args, **kwargs: self(inputs, *args, **kwargs),
         batch_input_shape=Own(lambda self: vars(self).get("_batch_input_shape")),
         inbound_nodes=Own(lambda self: self._inbound_nodes),
