@@ -15,27 +15,38 @@ from dovetail.cli import sample, tune
 from dovetail.cli.main import COMMANDS, main
 from dovetail.core.base import cache_folder
 from dovetail.execute.choice import Choice, Row, Strategy
+from dovetail.formats.summary.kinds import summarize
 from tests.libraries import require
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 TEXT = """
-about after again all also amd and another any are arguments arrays audit auto because been before began begins below
-bits but bytes cache caches call calls carries change channels choice choose chooses chose chosen clear client clients
-columns command commands compilation complete completes completion contents convert convolutions cost count data
-default demo depthwise devices digits distributed doctor dovetail each elementwise else engine entry epyc example
-examples exit expectation expected explains faster fastest federated few file files first fit fits fixed folder
-folders for forget forgot formats former free from function functions get given google gradients graph guide guides
-had handwritten has have help here how import install installed intel it's its itself jax json keep keeps kept keras
-kernels kind know known language last layers learn learning library line lines list load lost machine make many
-matplotlib matrices may measure measurements measures memory message minute misses missing model models more most name
-named names next none not nothing now numbers numpy nvidia of older one ones onnxruntime op open openvino operation
-operations ops optimizers option options other others out own package packages packaging part peak pip place plan
-pools positional print processes processors products program programs protobuf python quick random ready recurrent
-reductions report rest results run runs same sample saved scikit scipy script server set several share shell show
-shown shtab since small start state steps strategies strides such takes tanh tell tensorflow than that the their them
-then there these they thing things this those thousands threadpoolctl threads time times took torch tqdm train trains
-trial tried tune turn two type types usage use user uses using value variables version versions was weights were what
-where which whose will with words work worker write written xeon yet you your
+about action address after again algorithms all alone also always amd and another any are argument arguments array
+arrays audit auto back backend bash batches because become becomes been before began begins behind below beside bfloat
+bits but bytes cache caches call calls can carries change channels choice choose chooses chose chosen classic clear
+client clients code columns come command commands compare comparison compilation compiled complete completes completion
+computes connects contents convert converts convolution convolutional convolutions core cost could count ctrl cut
+damaged data default demo depthwise devices difference differs digits dimension dir direction distributed doctor does
+dovetail downloads draw drawing dropped each elementwise else end ends engine enough entry environment epyc eval every
+example examples executed exit expectation expected explain explains exported expression extra fails far faster fastest
+features federated few file files first fit fits fix fixed floating folder folders follows for forget forgot formats
+former four fpath free from function functions get give given gives gone google gradients graph guide guides gzip had
+hand handwritten has have hdf help here how image import imported imports initial inside install installed intel it's
+its itself jax join json keep keeps kept keras kernels kind kinds know known knows lacks language last layers learn
+learned learning less library like line lines list lists litert load long look loop loops loss lost machine machines
+main make makes many map mapped matplotlib matrices max may measure measurements measures meet memory message metadata
+metric min minute misses missing model models module more most name named names need needed needs neither net next nine
+none nor not notebook notebooks nothing now npz number numbers numpy nvidia of older one ones only onnx onnxruntime op
+open openvino operation operations operators ops optimizers option options order other others out over own package
+packages packaging page part parts passes path peak picture pip place plain plan pools port positional prefix print
+prints processes processors products program programs protobuf pytest python pytorch quick random read reads ready
+recognised recurrent reductions replace replaced report rest result results rounds rows run runs runtime safetensors
+same sample saved say says scikit scipy script second sent server set sets several share shell shorter show shown shtab
+side since sizes slim small something start state status steps stops store strategies strides such suite tables take
+takes tanh tcsh tell tells ten tensorboard tensorflow test tested tests tfrecord than that the their them then there
+these they thing things this those thousands threadpoolctl threads time timeline times together too took torch total
+tqdm train training trains trial tried tune turn two type types unknown unless usage use user uses using value values
+variables version versions was way weight weights were what whatever when where wherever which whose will with without
+words work worker works write writes written wrote xeon yet you your zlib zsh
 """
 PLAIN = {*TEXT.split()}
 
@@ -116,7 +127,35 @@ def test_a_command(command, capsys):
     assert unknown(re.sub(processor, "", capsys.readouterr().out)) == set()
 
 
-@pytest.mark.parametrize("command", ["plan", "tune"])
+OLD = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [None])\ny = tf.contrib.nothing.here(x)\n"
+
+
+def test_an_audit(tmp_path, capsys):
+    (tmp_path / "old.py").write_text(OLD)
+    main(["audit", str(tmp_path)])
+    assert unknown(capsys.readouterr().out) == set()
+
+
+FILES = ["models/mlp", "models/frozen.pb", "models/loop1.meta", "models/loop1", "models/mlp.npz", "old_models/cnn.h5"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_contents_of_a_file(file):
+    """Facts and heads of tables; the rest are names of the file."""
+    require("google.protobuf", "most are TensorFlow's files")
+    found = summarize(MODEL.parents[1] / file)
+    heads = [text for table in found.tables for text in (table.title, *table.columns)]
+    assert unknown(" ".join([found.kind, *found.facts, *heads])) == set()
+
+
+@pytest.mark.parametrize("asked", ["--explain", "--flops"])
+def test_what_a_command_says_of_a_function(asked, tmp_path, capsys):
+    (tmp_path / "a_step.py").write_text("import dovetail as dt\n\ndef step(x):\n    return dt.ops.tanh(x) * 2.0\n")
+    assert main(["show", asked, f"{tmp_path / 'a_step.py'}:step", "x=float32[2,3]"]) == 0
+    assert unknown(re.sub(r"\bf+\b|Tanh|Mul|Const|ufunc", "", capsys.readouterr().out)) == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
