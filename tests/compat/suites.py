@@ -8,6 +8,7 @@ registry lacks come from the repository of the package; without that, they may b
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -177,4 +178,8 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
+    parser = argparse.ArgumentParser("python -m tests.compat.suites", description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="takes the packages' sources")
+    parser.add_argument("names", nargs="*", help=f"packages (all): {', '.join(SUITES)}")
+    given = parser.parse_args()
+    main(given.folder.resolve(), given.names)
