@@ -121,3 +121,25 @@ def test_views_that_torch_conjugates_when_they_are_read(view, take):
     for engine in ENGINES:
         with dt.engine(engine):
             np.testing.assert_array_equal(TAKEN[take](make(torch)).numpy(), expected, err_msg=engine)
+
+
+SLICED = {
+    "from a tensor's place": lambda x, i: x[i:],
+    "to a tensor's place": lambda x, i: x[:i],
+    "at a tensor's place": lambda x, i: x[i],
+    "in a later axis": lambda x, i: x[:, i:, 1],
+    "from a known place": lambda x, i: x[1:],
+    "at a known place": lambda x, i: x[:, 1] + ops.cast(i, "float32"),
+    "with known steps": lambda x, i: x[::2, ..., -1],
+    "backwards": lambda x, i: x[::-1],
+    "of a tensor's shape": lambda x, i: ops.reshape(x, ops.stack([i, 2 * i, -1])),
+    "of a known shape": lambda x, i: ops.reshape(x, (3, -1)) * ops.cast(i, "float32"),
+}
+
+
+@pytest.mark.parametrize("function", SLICED.values(), ids=SLICED)
+def test_slices_whose_places_are_known_or_not(function):
+    """A rule that is made for known places must leave places that only a run tells."""
+    x, i = np.arange(24, dtype="float32").reshape(2, 3, 4), np.int32(1)
+    found = dt.function(function, engine="torch")(x, i)
+    np.testing.assert_array_equal(found.numpy(), dt.function(function, engine="numpy")(x, i).numpy())

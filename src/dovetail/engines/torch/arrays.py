@@ -46,7 +46,7 @@ def _(x: Any, axes: Any) -> Any:
 
 @rules.specialized("Transpose")
 def _(operation: Any) -> Rule | None:
-    axes = operation.attrs["axes"]
+    axes = operation.attrs.get("axes")
     return None if axes is None else partial(torch.permute, dims=axes)
 
 
@@ -62,7 +62,7 @@ def _(x: Any, axis: Any) -> Any:
 
 @rules.specialized("ExpandDims")
 def _(operation: Any) -> Rule | None:
-    axis = operation.attrs["axis"]
+    axis = operation.attrs.get("axis")
     return partial(torch.unsqueeze, dim=axis) if isinstance(axis, int) else None
 
 
@@ -159,7 +159,7 @@ def _(x: Any, *where: Any) -> Any:
 @rules.specialized("StridedSlice")
 def _(operation: Any) -> Rule | None:
     x, *where = operation.args
-    if not x.is_static or not is_usual(operation):
+    if not x.is_static or not is_usual(operation) or len(operation.inputs) > 1:  # a tensor says where
         return None
     index, flipped = slices.located(x.shape, *where)
     kept = [axis for axis, (entry, dim) in enumerate(zip(index, x.shape, strict=False)) if entry != slice(0, dim, 1)]
