@@ -302,6 +302,28 @@ class Own(Exception):
     pass
 
 
+class BetweenInputs(layers.Layer):
+    """Gives the gradients of its last input by the others, which it only finds in the model's graph."""
+
+    def call(self, inputs):
+        *sources, target = inputs
+        return K.gradients(target, sources)
+
+    def compute_output_shape(self, shapes):
+        return shapes[:-1]
+
+
+def check_a_layer_of_gradients_between_its_inputs():
+    """Check that its shapes are those it declares, since its inputs alone have no gradients between them."""
+    first, second = Input((3,)), Input((3,))
+    target = layers.Multiply()([layers.Activation("tanh")(first), second])
+    found = Model([first, second], BetweenInputs()([first, second, target])).predict([X, 2 * X], verbose=0)
+    near(found[0], 2 * X / np.cosh(X) ** 2)
+    near(found[1], np.tanh(X))
+    single = BetweenInputs()([first, layers.Activation("exponential")(first)])
+    near(Model(first, single).predict(X, verbose=0), np.exp(X))
+
+
 def check_errors_of_a_layer_are_raised():
     """Check that what a program's layer raises is told, though the shapes that it declares would do."""
     x = Input((3,))

@@ -240,16 +240,18 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
         if not is_lambda and not _runs_the_program(type(self)):
             args, kwargs = keras.tree.map_structure(_dense_spec, (args, kwargs))
             return spec_of(self, *args, **kwargs)
+        is_of_class = _is_of_the_program(type(self), "compute_output_shape")
         try:
             specs = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
             specs = keras.tree.map_structure(lambda v: _spec_of_variable(v) if isinstance(v, Variable) else v, specs)
         except Exception as error:
-            is_of_class = _is_of_the_program(type(self), "compute_output_shape")
             is_declared = self._output_shape is not None if is_lambda else is_of_class
             needs_lengths = isinstance(error, TypeError) or not _is_own(error, self)  # which no shape tells
             if not (is_declared and needs_lengths):
                 raise
             return spec_of(self, *args, **kwargs)
+        if is_of_class and any(each is None for each in keras.tree.flatten(specs)):
+            return spec_of(self, *args, **kwargs)  # a gradient between inputs, which are tensors of their own here
         if all(None not in each.shape for each in keras.tree.flatten(specs) if isinstance(each, keras.KerasTensor)):
             return specs
         try:
