@@ -73,7 +73,7 @@ LATER = {"formats", "sessions", "compat", "choose", "observe"}
 
 @pytest.mark.parametrize(
     ("program", "limit"),
-    [("", 200), ("dt.function(lambda x: x * 2.0, engine='numpy')(dt.ops.ones(3))", 280)],
+    [("", 200), ("dt.function(lambda x: x * 2.0, engine='numpy')(dt.ops.ones(3))", 284)],
     ids=["import", "function"],
 )
 def test_few_modules_are_imported(program, limit):

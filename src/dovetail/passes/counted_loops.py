@@ -75,7 +75,7 @@ def scan_counted_loops(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         loop = Loop(op)
-        steps = loop.steps() if loop.slices and not loop.has_effects else None
+        steps = loop.steps() if loop.slices and loop.is_regular and not loop.has_effects else None
         if steps is None or not loop.fits(steps):
             return 0
         supersede(graph, op, loop.scanned(steps))
@@ -115,6 +115,12 @@ class Loop:
     def slices(self) -> bool:
         """Whether it reads or writes slices."""
         return bool(self.reads or self.writes)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all that it carries beside stacks, and each row that it writes, has one known shape in all steps."""
+        carried = [t for i, t in enumerate(self.carry) if i not in self.writes]
+        return all(t.is_static for t in (*carried, *(write.row for write in self.writes.values())))
 
     @property
     def has_effects(self) -> bool:
