@@ -24,29 +24,29 @@ about action address after again algorithms all alone also always amd and anothe
 arrays audit auto back backend bash batches because become becomes been before began begins behind below beside bfloat
 bits but bytes cache caches call calls can carries change channels choice choose chooses chose chosen classic clear
 client clients code columns come command commands compare comparison compilation compiled complete completes completion
-computes connects contents convert converts convolution convolutional convolutions core cost could count ctrl cut
+computes connects contents convert converts convolution convolutional convolutions core cost could count ctrl cuda cut
 damaged data default demo depthwise devices difference differs digits dimension dir direction distributed doctor does
 dovetail downloads draw drawing dropped each elementwise else end ends engine enough entry environment epyc eval every
 example examples executed exit expectation expected explain explains exported expression extra fails far faster fastest
 features federated few file files first fit fits fix fixed floating folder folders follows for forget forgot formats
-former four fpath free from function functions get give given gives gone google gradients graph guide guides gzip had
-hand handwritten has have hdf help here how image import imported imports initial inside install installed intel it's
-its itself jax join json keep keeps kept keras kernels kind kinds know known knows lacks language last layers learn
-learned learning less library like line lines list lists litert load long look loop loops loss lost machine machines
-main make makes many map mapped matplotlib matrices max may measure measurements measures meet memory message metadata
-metric min minute misses missing model models module more most name named names need needed needs neither net next nine
-none nor not notebook notebooks nothing now npz number numbers numpy nvidia of older one ones only onnx onnxruntime op
-open openvino operation operations operators ops optimizers option options order other others out over own package
-packages packaging page part parts passes path peak picture pip place plain plan pools port positional prefix print
-prints processes processors products program programs protobuf pytest python pytorch quick random read reads ready
-recognised recurrent reductions replace replaced report rest result results rounds rows run runs runtime safetensors
-same sample saved say says scikit scipy script second sent server set sets several share shell shorter show shown shtab
-side since sizes slim small something start state status steps stops store strategies strides such suite tables take
-takes tanh tcsh tell tells ten tensorboard tensorflow test tested tests tfrecord than that the their them then there
-these they thing things this those thousands threadpoolctl threads time timeline times together too took torch total
-tqdm train training trains trial tried tune turn two type types unknown unless usage use user uses using value values
-variables version versions was way weight weights were what whatever when where wherever which whose will with without
-words work worker works write writes written wrote xeon yet you your zlib zsh
+former found four fpath free from function functions get give given gives gone google gpus gradients graph guide guides
+gzip had hand handwritten has have hdf help here how image import imported imports information initial inside install
+installed intel it's its itself jax join json keep keeps kept keras kernels kind kinds know known knows lacks language
+last layers learn learned learning less library like limited line lines list lists litert load long look loop loops loss
+lost machine machines main make makes many map mapped matplotlib matrices max may measure measurements measures meet
+memory message metadata metric min minute misses missing model models module more most name named names need needed
+needs neither net next nine none nor not notebook notebooks nothing now npz number numbers numpy nvidia of older one
+ones only onnx onnxruntime op open openvino operation operations operators ops optimizers option options order other
+others out over own package packages packaging page part parts passes path peak picture pip place plain plan pools port
+positional prefix print prints processes processors products program programs protobuf pytest python pytorch quick
+random read reads ready recognised recurrent reductions replace replaced report rest result results rounds rows run runs
+runtime safetensors same sample saved say says scikit scipy script second sent server set sets several share shell
+shorter show shown shtab side since sizes slim small smaller something start state status steps stops store strategies
+strides such suite tables take takes tanh tcsh tell tells ten tensorboard tensorflow test tested tests tfrecord than
+that the their them then there these they thing things this those thousands threadpoolctl threads time timeline times
+together too took torch total tqdm train training trains trial tried tune turn two type types unknown unless usage use
+user uses using value values variables version versions was way weight weights were what whatever when where wherever
+which whose will with without words work worker works write writes written wrote xeon yet you your zlib zsh
 """
 PLAIN = {*TEXT.split()}
 
