@@ -15,9 +15,10 @@ from dovetail.core.values.structure import flatten
 from dovetail.edit.graph import Graph
 from dovetail.execute.plan_base import Runnable
 from dovetail.formats.pictures.picture import Picture, joined, picture_of
-from dovetail.formats.pictures.tensorflow import picture_of_proto
+from dovetail.formats.pictures.tensorflow import Values, picture_of_proto
 from dovetail.formats.saved import load
 from dovetail.formats.summary.kinds import foreign_graphs, kind_of
+from dovetail.formats.tensorflow.saved_model import read_meta_graph, read_saved_model
 from dovetail.functions.function import Function
 
 
@@ -36,7 +37,8 @@ def picture_named(options: argparse.Namespace) -> Picture:
         raise WrongInput(f"{name!r} is a file, which takes no example inputs; a function is file.py:function.")
     protos = foreign_graphs(Path(name))
     if protos is not None:
-        pictures = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
+        values = _values(name) if len(protos) == 1 else lambda name: None
+        pictures = {place: picture_of_proto(place, proto, values) for place, proto in protos.items()}
     elif kind_of(name)[0] == OWN:
         pictures = {place: picture_of(graph) for place, graph in _graphs(load(name))}
     else:
@@ -49,6 +51,14 @@ def picture_named(options: argparse.Namespace) -> Picture:
     return found
 
 
+def _values(name: str) -> Values:
+    """What gives the values of the variables in a file of TensorFlow."""
+    kind, file = kind_of(name)
+    if kind == "SavedModel":
+        return read_saved_model(file.parent).value_of
+    return read_meta_graph(file).value_of if kind == "MetaGraphDef" else lambda name: None
+
+
 def _distinct(pictures: dict[str, Picture]) -> dict[str, Picture]:
     """The pictures of a model's signatures, without lines of this program, and without those that are like a later one.
 
@@ -57,8 +67,20 @@ def _distinct(pictures: dict[str, Picture]) -> dict[str, Picture]:
     found = {}
     for name, picture in pictures.items():
         _forget_lines(picture)
-        found[tuple((node.type, *node.inputs, *node.attributes) for node in picture.nodes)] = name
+        found[_contents(picture)] = name
     return {name: pictures[name] for name in found.values()}
+
+
+def _contents(picture: Picture) -> tuple[Any, ...]:
+    """What a picture shows, without the names of its nodes."""
+    return tuple(
+        (
+            *(node.type, *node.outputs, *node.inputs, *node.waits, *node.attributes),
+            node.weight and node.weight[:2],
+            *((key, _contents(inner)) for key, inner in node.inner),
+        )
+        for node in picture.nodes
+    )
 
 
 def _forget_lines(picture: Picture) -> None:

@@ -101,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
 
         return explain.run(options.path, options.inputs, options.engine, options.algorithms, options.json)
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
+    if options.beside and picture is None:
+        raise WrongInput("--beside needs a picture: add --html, or --out with a file's name.")
     if picture is not None:
         _write_picture(options, picture)
     elif options.signature or options.flops or is_function(options.path):

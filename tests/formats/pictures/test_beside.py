@@ -42,7 +42,7 @@ def differences(first, second):
     ("other", "name", "texts"),
     [
         ({"weight": variable(1.5)}, "product", {"w": "differs by at most 0.5"}),
-        ({"weight": variable(np.nan)}, "product", {"w": "differs by at most nan"}),
+        ({"weight": variable(np.nan)}, "product", {"w": "other values, some of them not finite"}),
         (
             {"weight": variable(shape=(3, 5))},
             "product",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import random
 import xml.etree.ElementTree as ElementTree
@@ -133,6 +134,31 @@ def test_an_address_names_an_operation(opened):
     assert opened.run("follow() && fullName(look.selected)") == "dense/MatMul"
     assert opened.run("history.replaceState(null, '', '#op=nothing'), follow()") is False
     assert opened.run("select(null), location.hash") == ""
+
+
+def test_an_address_that_is_no_text_opens_the_page(browser, small_graph, tmp_path):  # noqa: F811
+    small_graph.show(tmp_path / "g.html")
+    browser.problems.clear()
+    browser.open(tmp_path / "g.html")
+    assert browser.run("history.replaceState(null, '', '#op=%'), follow()") is False
+    assert browser.problems == []
+
+
+def test_a_page_in_a_notebook_has_no_address(browser, small_graph, tmp_path):  # noqa: F811
+    """Notebooks show it in a frame of their own page, whose address cannot be changed."""
+    small_graph.show(tmp_path / "g.html")
+    page = html.escape((tmp_path / "g.html").read_text())
+    (tmp_path / "notebook.html").write_text(f'<!doctype html><iframe id="shown" srcdoc="{page}"></iframe>')
+    browser.problems.clear()
+    browser.open(tmp_path / "notebook.html")
+    frame = "document.getElementById('shown').contentWindow"
+    wait = f"const wait = () => {frame}.page ? done(1) : setTimeout(wait, 20)"
+    browser.run(f"window.waiting = new Promise((done) => {{ {wait}; wait(); }})")
+    found = f"{frame}.page.graph.items.find((item) => item.label === 'MatMul')"
+    assert browser.run(
+        f"{frame}.select({found}), {frame}.document.getElementById('panel').innerText.includes('MatMul')"
+    )
+    assert browser.problems == []
 
 
 def test_weights_are_in_their_operation(opened):

@@ -75,4 +75,5 @@ def _distance(here: Any, there: Any) -> str:
     """How far two arrays of one shape are from each other."""
     if here.dtype.kind not in "biuf" or there.dtype.kind not in "biuf":
         return "other values"
-    return f"differs by at most {np.abs(here.astype('float64') - there.astype('float64')).max():.4g}"
+    most = np.abs(here.astype("float64") - there.astype("float64")).max()
+    return f"differs by at most {most:.4g}" if np.isfinite(most) else "other values, some of them not finite"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,26 @@ VARIABLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
 MOST = 50_000  # nodes of a picture: a function that would add more is left out
 
 
-def picture_of_proto(name: str, proto: Any) -> Picture:
+Values = Callable[[str], np.ndarray | None]  # the name of a variable's node → its value, if that is known
+
+
+def picture_of_proto(name: str, proto: Any, values: Values = lambda name: None) -> Picture:
     """The picture of a message `GraphDef`.
 
     Args:
         name: of the picture.
         proto: the message; values of variables are not in it.
+        values: gives them.
     """
-    reader = _Reader({function.signature.name: function for function in proto.library.function})
+    reader = _Reader({function.signature.name: function for function in proto.library.function}, values)
     return reader.picture(name, _sorted(proto.node), {})
 
 
 class _Reader:
     """A reader of nodes, which knows the functions that they may call."""
 
-    def __init__(self, functions: Mapping[str, Any]) -> None:
-        self.functions = functions
+    def __init__(self, functions: Mapping[str, Any], values: Values) -> None:
+        self.functions, self.values = functions, values
         self.room = MOST
         self.open: list[str] = []  # the functions that are read now, so that one that calls itself is not endless
 
@@ -64,12 +69,22 @@ class _Reader:
             (key, _cut(_text(proto.attr[key]))) for key in sorted(proto.attr) if not key.startswith("_output")
         ]
         node.facts = {"device": proto.device} if proto.device else {}
-        node.weight = _weight(proto, node.outputs)
+        node.weight = self._weight(proto)
         for key in sorted(proto.attr):
             value = proto.attr[key]
             called = [value.func.name] if value.WhichOneof("value") == "func" else [f.name for f in value.list.func]
             node.inner += [(key, self._function(name)) for name in called if self._can_open(name)]
         return node
+
+    def _weight(self, proto: Any) -> Weight | None:
+        """The weight that a node gives: a variable, or a constant of some size."""
+        if proto.op in VARIABLES:
+            spec = f"{dtype_name(proto.attr['dtype'].type)}{_shape(proto.attr['shape'].shape)}"
+            return Weight(proto.name, spec, partial(self.values, proto.name))
+        tensor = proto.attr["value"].tensor if proto.op == "Const" else None
+        if tensor is None or math.prod(d.size for d in tensor.tensor_shape.dim) <= SHORT:
+            return None
+        return Weight(proto.name, _plain("tensor", tensor), partial(_array, tensor))
 
     def _can_open(self, name: str) -> bool:
         function = self.functions.get(name)
@@ -128,16 +143,6 @@ def _sorted(protos: Iterable[Any]) -> list[Any]:
             if not waits[user]:
                 ready.append(user)
     return [*ordered, *by_name.values()]
-
-
-def _weight(proto: Any, outputs: list[str]) -> Weight | None:
-    """The weight that a node gives: a variable, whose value is not read, or a constant of some size."""
-    if proto.op in VARIABLES:
-        return Weight(proto.name, next(iter(outputs), ""))
-    tensor = proto.attr["value"].tensor if proto.op == "Const" else None
-    if tensor is None or math.prod(d.size for d in tensor.tensor_shape.dim) <= SHORT:
-        return None
-    return Weight(proto.name, _plain("tensor", tensor), lambda: _array(tensor))
 
 
 def _array(tensor: Any) -> np.ndarray | None:

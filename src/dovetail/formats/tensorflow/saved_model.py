@@ -213,19 +213,29 @@ class SavedGraph:
             raise FormatError(self.file, f"the tensor {key!r}", f"the shape {value.shape}", f"{part.whole}")
         return value if part is None else value[part.box]
 
+    def _main(self, name: str) -> str:
+        """The node that stands for a variable that has several."""
+        main = name if self.objects is None else self.objects.twins.get(name, name)
+        return main if main in self.nodes else name
+
+    def value_of(self, name: str) -> np.ndarray | None:
+        """The value of a variable's node in the checkpoint; None if that has none."""
+        name = self._main(name)
+        key = self.key(name)
+        return self.slice_in_bundle(key, self.slice_of(name)) if key in self.bundle else None
+
     def variable(self, node: Any) -> Variable:
         """The variable of a node, with its value from the checkpoint.
 
         Raises:
             FormatError: the checkpoint does not have it, or in another shape.
         """
-        twins = {} if self.objects is None else self.objects.twins
-        node = self.nodes.get(twins.get(node.name, node.name), node)
+        node = self.nodes.get(self._main(node.name), node)
         if node.name not in self.variables:
-            key = self.key(node.name)
-            if key not in self.bundle:
-                raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
-            value = self.slice_in_bundle(key, self.slice_of(node.name))
+            value = self.value_of(node.name)
+            if value is None:
+                wanted = f"the key {self.key(node.name)!r}"
+                raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", wanted)
             with self._attributes(node) as attrs:
                 shape = attrs("shape", None, (tuple, type(None)))
             if not fits(value.shape, shape):
@@ -242,9 +252,8 @@ class SavedGraph:
         Raises:
             FormatError: its shape is too large.
         """
-        key = self.key(node.name)
-        if key in self.bundle:
-            return self.slice_in_bundle(key, self.slice_of(node.name))
+        if (value := self.value_of(node.name)) is not None:
+            return value
         place = f"the variable {node.name!r}"
         shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
         return np.zeros(known_shape(shape, self.file, place, least=True), dtype_of(dtype, self.file, place))

@@ -118,14 +118,21 @@ function select(item, moves = true) {
   if (item && item.parent && moves) reveal(item);
   if (item) byId("panel").classList.remove("closed");
   else if (isNarrow()) byId("panel").classList.add("closed");
-  history.replaceState(null, "", item && item.parent ? `#op=${encodeURIComponent(fullName(item))}` : location.pathname + location.search);
+  address(item);
   showPanel();
   ask();
 }
 
+// Let the address name the selected item; a frame in a notebook has no address of its own.
+function address(item) {
+  if (location.protocol === "about:") return;
+  history.replaceState(null, "", item && item.parent ? `#op=${encodeURIComponent(fullName(item))}` : location.pathname + location.search);
+}
+
 // The operation or scope that the address names: page.html#op=conv_1/Conv2D.
 function follow() {
-  const name = location.hash.startsWith("#op=") ? decodeURIComponent(location.hash.slice(4)) : null;
+  let name = null;
+  try { name = location.hash.startsWith("#op=") ? decodeURIComponent(location.hash.slice(4)) : null; } catch { /* it is no text */ }
   const item = name && graph.items.find((other) => other.parent && fullName(other) === name);
   if (item) select(item);
   return Boolean(item);
