@@ -94,6 +94,10 @@ def _grouped(reduce: Callable[[Any, Any, Any], Any]) -> Callable[..., SparseTens
     return reduced
 
 
+def _sums_of_groups(values: Any, places: Any, count: Any) -> Any:
+    return ops.scatter_nd(places, values, count)
+
+
 def _largest_of_groups(values: Any, places: Any, count: Any) -> Any:
     return ops.tensor_scatter_max(ops.full(count, as_dtype(values.dtype).min, values.dtype), places, values)
 
@@ -241,6 +245,7 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     return SparseTensor(sparse[0].indices, op(*values, **named), sparse[0].dims)
 
 
+REDUCTION = "sp_input:x axis keepdims", "reduction_axes:axis keep_dims:keepdims"
 ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, words, more of TensorFlow 1
     "sparse.reorder sparse_reorder": (reordered, "sp_input:x", ""),
     "sparse.maximum sparse_maximum": (_extreme(ops.maximum), "sp_a:a sp_b:b", ""),
@@ -249,22 +254,10 @@ ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, 
     "sparse.transpose sparse_transpose": (_transposed, "sp_input:x perm", ""),
     "sparse.reshape sparse_reshape": (_reshaped, "sp_input:x shape", ""),
     "sparse.softmax sparse_softmax": (_softmax, "sp_input:x", ""),
-    "sparse.reduce_sum sparse_reduce_sum": (_sum, "sp_input:x axis keepdims", "reduction_axes:axis keep_dims:keepdims"),
-    "sparse.reduce_max sparse_reduce_max": (
-        _largest,
-        "sp_input:x axis keepdims",
-        "reduction_axes:axis keep_dims:keepdims",
-    ),
-    "sparse_reduce_sum_sparse": (
-        _grouped(lambda values, places, count: ops.scatter_nd(places, values, count)),
-        "sp_input:x axis keepdims",
-        "reduction_axes:axis keep_dims:keepdims",
-    ),
-    "sparse_reduce_max_sparse": (
-        _grouped(_largest_of_groups),
-        "sp_input:x axis keepdims",
-        "reduction_axes:axis keep_dims:keepdims",
-    ),
+    "sparse.reduce_sum sparse_reduce_sum": (_sum, *REDUCTION),
+    "sparse.reduce_max sparse_reduce_max": (_largest, *REDUCTION),
+    "sparse_reduce_sum_sparse": (_grouped(_sums_of_groups), *REDUCTION),
+    "sparse_reduce_max_sparse": (_grouped(_largest_of_groups), *REDUCTION),
     "sparse.reset_shape sparse_reset_shape": (_of_extent, "sp_input:x new_shape", ""),
     "sparse.add sparse_add": (_added, "a b threshold", "thresh:threshold"),
     "sparse.concat sparse_concat": (_concatenated, "axis sp_inputs", "concat_dim:axis"),

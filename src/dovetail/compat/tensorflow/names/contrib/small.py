@@ -43,10 +43,8 @@ def strip_name_scope(name: Any, export_scope: str) -> Any:
     """
     if not export_scope:
         return name
-    text = name.decode() if isinstance(name, bytes) else name
-    head = next((mark for mark in ("^", "loc:@") if text.startswith(mark)), "")
-    scope = export_scope.removesuffix("/") + "/"
-    return head + text[len(head) :].removeprefix(scope)
+    mark, bare = _marked(name)
+    return mark + bare.removeprefix(f"{export_scope.removesuffix('/')}/")
 
 
 @function("contrib.framework.prepend_name_scope", "v1")
@@ -54,9 +52,15 @@ def prepend_name_scope(name: Any, import_scope: str) -> Any:
     """A name with a scope before it; the other arguments as of `strip_name_scope`."""
     if not import_scope:
         return name
+    mark, bare = _marked(name)
+    return f"{mark}{import_scope.removesuffix('/')}/{bare}"
+
+
+def _marked(name: str | bytes) -> tuple[str, str]:
+    """The mark of a control input or of a colocation, and the name behind it."""
     text = name.decode() if isinstance(name, bytes) else name
-    head = next((mark for mark in ("^", "loc:@") if text.startswith(mark)), "")
-    return f"{head}{import_scope.removesuffix('/')}/{text[len(head) :]}"
+    mark = next((mark for mark in ("^", "loc:@") if text.startswith(mark)), "")
+    return mark, text.removeprefix(mark)
 
 
 @function("contrib.framework.get_placeholders", "v1")

@@ -154,7 +154,7 @@ def table_with_buckets(
 
 
 class MutableHashTable:
-    """A table that runs change.
+    """A table that runs change.  Its items are in no checkpoint.
 
     Args:
         default_value: the value of other keys, which has the shape of all values.
