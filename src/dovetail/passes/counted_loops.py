@@ -1,7 +1,8 @@
 """Counted loops: a while loop that takes a slice, or sets one, in each of a known number of steps becomes a scan.
 
 Loops of files do so with lists of tensors, and loops of programs with rows of tensors.  A scan copies no stack to set
-one row of it, and computes no condition.
+one row of it, and computes no condition.  Values that it carries have one shape, so a loop whose values may have
+another shape in each step stays as it is.
 """
 
 from __future__ import annotations

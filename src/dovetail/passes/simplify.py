@@ -272,7 +272,7 @@ def _(op: Operation, shapes: SameShape) -> Any:
 @_rule("StridedSlice")
 def _(op: Operation, shapes: SameShape) -> Any:
     x, begin, _, strides, begin_mask, end_mask, gone = op.args
-    if type(begin) is not tuple or {*strides} - {1}:
+    if type(begin) is not tuple or type(strides) is not tuple or {*strides} != {1}:
         return None
     if not gone and begin_mask & end_mask == (1 << len(begin)) - 1:
         return x
