@@ -6,8 +6,8 @@ thousand sets of strategies takes seconds, and one process can decide for severa
 
 A strategy has a predicted time and a spread.  The strategy with the least expected time runs.  Another one is prepared,
 and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
-The room is a share of the time so far.  For a candidate that the process has missed, it is the regret: the expected
-gain that it would have had over the steps so far, less what other engines' starts have cost for the same loss.
+The room is a share of the time so far.  A candidate that the process has missed may cost its regret.  That is
+the gain that it would have had over the steps so far, less what other engines' starts have cost for the same loss.
 A trial is a duel: challenger and champion take turns, since the load of the machine changes with time.
 
 Sources: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
@@ -81,8 +81,8 @@ def _seconds_until(state: State, arm: Arm, steps: int) -> float:
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm], load: float = 0.0) -> Strategy | None:
     """Return the strategy that runs until the first one is ready; None if waiting for the first one is quicker.
 
-    It is None, too, if the program said so many steps that the bridge would end after one, unless it can go on while
-    the first one's program is made.
+    It is None, too, if the program said so many steps that the bridge would end after one.  A bridge that can go on
+    while the first one's program is made is kept.
 
     Args:
         state: the state of the graph.
